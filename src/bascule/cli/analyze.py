@@ -35,7 +35,7 @@ PARAMETERS = {
     for name, option in parameters(OUTCOMES).items()
     if name not in (*ANALYSIS, "at", "sigma_unit", "sigma_noise")
 }
-"""Parameters of outcome models; ratios and repeated outcomes have their columns instead."""
+"""Parameters of outcome models; ratios and repeated outcomes have columns instead."""
 
 METRICS = named(
     metric=Option(
@@ -90,7 +90,7 @@ TYPED = {name: option.typed for name, option in OPTIONS.items()} | {
     "outcome=Bounded(low, high)": "--low LOW --high HIGH",
     "outcome=Gaussian(sigma)": "--sigma SIGMA",
 }
-"""How what notes name is typed."""
+"""The spelling on the command line of options that notes name."""
 
 SHOWN = ("basics", "outcome", "output")
 
@@ -135,7 +135,7 @@ def command(
 
 
 def _asked(log: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of an analysis, each as what it stands for."""
+    """Return the options of an analysis, converted from text."""
     first, *further = options.get("metric") or [""]
     asked = read(ANALYSIS, options) | {
         name: options[name] for name in TABLES if name in options and name != "no_cumulative"

@@ -26,7 +26,7 @@ USAGE_ERROR, INTERRUPTED = 2, 130
 NO_RESULT = "interrupted: there is no result"
 
 SHORTEST_WORD = 3
-"""Least letters of an unknown option for it to be searched in the help of other options."""
+"""Fewest letters of an unknown option that is searched for in the help."""
 
 LIST_OPTIONS = ("--means", "--worlds", "--lift", "--weights")
 """Options that take as many values as follow."""
@@ -34,7 +34,7 @@ LIST_OPTIONS = ("--means", "--worlds", "--lift", "--weights")
 HELP_OPTIONS = ["--help", "-h"]
 
 NOT_A_CHOICE = re.compile(r"'([^']*)' is not one of (.*)")
-"""What the parser says of a value that is none of those that it accepts."""
+"""The parser's message for a value that is not among the choices."""
 
 Command = typer.Typer | Callable[..., Any]
 

@@ -122,7 +122,7 @@ def say_understood(lift: list[str] | None, request: PlanRequest) -> None:
 
 
 def requested(options: Mapping[str, Any]) -> PlanRequest:
-    """Return the request for a test that options make; what was not given is not among them."""
+    """Return the request that the options of the command describe."""
     from bascule.planning.request.read import plan_request
 
     parts: dict[str, Any] = {
@@ -193,7 +193,7 @@ def _note_measure(answer: Plan, options: Mapping[str, Any]) -> None:
 
 
 def _names(answer: Plan) -> dict[str, str]:
-    """Return what notes of a plan name, as it is typed."""
+    """Return the spelling on the command line of options that notes of a plan name."""
     from bascule.presentation.plan.question import measure_example
 
     window, aggregate = measure_example(answer.request)

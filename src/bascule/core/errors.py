@@ -33,7 +33,7 @@ class InputError(ValueError):
         self.others = tuple(others)
 
     def spelled(self, spell: Callable[[str], str]) -> str:
-        """Return the message with the options that it names as a place spells them.
+        """Return the message with its options spelled as in a place.
 
         >>> error = InputError("error", "harm_error needs metrics", others=["harm_error"])
         >>> error.spelled(lambda name: "--" + name.replace("_", "-"))

@@ -115,7 +115,7 @@ def _primary_lines(status: Status, all_pairs: bool) -> list[str]:
 
 
 def mean_lines(status: Status) -> list[str]:
-    """Say why differences are not those of the means shown, where a reader sees it; or nothing."""
+    """Say why differences are not those of the means shown; empty where they are."""
     amounts, means = amounts_of(status), {arm.name: arm.mean for arm in status.arms}
     for effect in status.effects:
         first, second = means[effect.first], means[effect.second]
@@ -130,7 +130,7 @@ def mean_lines(status: Status) -> list[str]:
 
 
 def final_lines(status: Status) -> list[str]:
-    """Return what the enrolled units show that were measured after the decision; or nothing."""
+    """Return the figures of units that were measured after the decision; empty without any."""
     final = status.final
     if final is None:
         return []

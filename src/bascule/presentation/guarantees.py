@@ -106,7 +106,7 @@ UNCORRECTED = (
     "limit show it too large, in the median 1.5 to 1.8 times the true one in those that were "
     "measured."
 )
-"""What is said of the estimate where none is median-unbiased."""
+"""The note on an estimate that is not median-unbiased."""
 
 
 def unbiased_words(contrast: Contrast, amounts: Amounts) -> str:

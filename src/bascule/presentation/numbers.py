@@ -33,7 +33,7 @@ LEAST_ERROR = 1e-4
 """Standard errors below this part of a mean change none of its four digits, and are not shown."""
 
 BETTER: dict[Goal, tuple[str, ...]] = {"increase": (), "decrease": ("lower is better",)}
-"""What is said of a goal that is not the usual one."""
+"""The note on a goal, empty for the usual one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ def amount(value: float | None) -> str:
 
 
 def as_shown(value: float) -> float:
-    """Return a cost as `amount` writes it, for figures that are derived from others on a page.
+    """Return a cost rounded as `amount` writes it, so that figures of a page add up.
 
     >>> as_shown(3.5592), as_shown(12345.6)
     (3.56, 12346.0)
@@ -349,7 +349,7 @@ def joined(names: Sequence[str], limit: int = 3) -> str:
 
 
 def by_reason(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return what has the same reason in a list of names, from pairs of a name and its reason.
+    """Group names by their reasons, given pairs of a name and a reason.
 
     >>> by_reason([("a", "too long"), ("b", "unknown"), ("c", "too long")])
     {'too long': 'a, c', 'unknown': 'b'}

@@ -61,7 +61,7 @@ def shown(*reports: Report) -> str:
 
 
 def _rendered(name: str, **values: object) -> str:
-    """Return what a template makes of reports, whose figures are drawn if that is installed."""
+    """Render a template with reports; figures are drawn if Matplotlib is installed."""
     message = missing("figures", "a figure", "matplotlib")
 
     def drawn(figure: Drawable) -> str:

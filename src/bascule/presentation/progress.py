@@ -9,12 +9,12 @@ from importlib import import_module
 from typing import Any
 
 Report = Callable[[str, int, int], None]
-"""Takes what is being done, how much of it is done, and of how much."""
+"""A function of the title of a step, how much is done, and the total."""
 
 COMPILING = "compiling (once, about 10 s)"
 
 PATIENCE = 1.0
-"""Seconds from which on a loop is being compiled: to read it from the disk takes less."""
+"""Seconds after which a loop is taken to be compiling; reading it from disk takes less."""
 
 
 @contextmanager
@@ -46,7 +46,7 @@ def notebook_display() -> Callable[..., Any] | None:
 
 
 def activity(what: str) -> str:
-    """Return what is being done: to compile the simulator takes longest when it is first used.
+    """Return the title of the current step; the first use compiles the simulator.
 
     >>> activity("simulating the design")
     'simulating the design'

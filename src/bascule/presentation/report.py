@@ -33,7 +33,7 @@ class Fact:
 
     @property
     def words(self) -> str:
-        """The figure with what is said of it."""
+        """The figure with its comment."""
         return f"{self.value} {self.more}".rstrip()
 
 
@@ -48,7 +48,7 @@ class Table:
 
 
 class Drawable(Protocol):
-    """Figures as data, which a renderer that can show pictures draws."""
+    """A figure as data, drawn by renderers that show pictures."""
 
     def plot(self) -> Figure:
         """Draw it."""
@@ -90,7 +90,7 @@ class Report:
         )
 
     def spelled(self, names: Mapping[str, str]) -> Report:
-        """Return the report with the options that its notes name as a place spells them.
+        """Return the report with the options in its notes spelled as in a place.
 
         A note has `option` or `option=value`; a value may have a spelling of its own in `names`.
         What `names` does not have is spelled as in Python.

@@ -332,7 +332,7 @@ def has_evidence(status: Status) -> bool:
 
 
 def detail(status: Status) -> str:
-    """Return what a headline rests on, or what happens next, in a sentence or two."""
+    """Return the reason for a headline, or what happens next, in a sentence or two."""
     decided = status.decision
     if status.everyone is not None and status.state == "stopped":
         return f"All units get {status.everyone}. Further outcomes are not counted."

@@ -45,7 +45,7 @@ DESIGNS = {
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where one of the tests stands after some hours.
+    """The state of one of the tests after some hours.
 
     `hours` have passed; once the test has ended, they are those up to its end. `visitors` came so
     far, those whose outcome is not known yet included, and `worse` of them met the worse button.

@@ -43,7 +43,7 @@ SPAWN = multiprocessing.get_context("spawn")
 
 
 class Turns:
-    """Turns at something that one caller uses at a time: who had one longest ago is next."""
+    """Turns at a resource for one caller at a time; the caller with the oldest turn is next."""
 
     def __init__(self) -> None:
         self._is_taken = False
@@ -75,7 +75,7 @@ class Turns:
             self._call_next()
 
     def _call_next(self) -> None:
-        """Call who had a turn longest ago; of several, who has waited longest."""
+        """Call the caller whose last turn is longest ago; of several, the first in the queue."""
         served = list(self._served)
         order = {
             called: served.index(caller) if caller in served else -1

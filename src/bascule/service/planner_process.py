@@ -40,7 +40,7 @@ def plan_json(asked: Model) -> bytes:
 
 
 class Interrupted(BaseException):
-    """Nobody waits for the result any more."""
+    """Raised in a plan whose result nobody waits for."""
 
 
 def result_of(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:

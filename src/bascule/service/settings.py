@@ -219,7 +219,7 @@ def _check_proxy(proxy: str) -> None:
 
 
 def believed(proxies: Sequence[str]) -> list[str]:
-    """Proxies as a server compares them; IPv4 also as a socket that takes both kinds writes it.
+    """Return the proxies as addresses, IPv4 ones also in the form of an IPv6 socket.
 
     >>> believed(["10.0.0.0/8"])
     ['10.0.0.0/8', '::ffff:a00:0/104']

@@ -19,7 +19,7 @@ PANELS = {"basics": "Basics", "outcome": "Outcome", "advanced": "Advanced", "out
 SHOWN = ("basics", "output")
 """Groups that `--help` shows; `--help-all` shows every one."""
 LONGEST = 20
-"""Signs of a list of words that is shown instead of a name for its value."""
+"""Length up to which the choices are shown in place of a name for the value."""
 
 
 def named(**options: Option) -> Options:
@@ -95,7 +95,7 @@ def spelled(*declarations: Options) -> Iterator[None]:
 
 
 def read(options: Options, typed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given values of these options, each as what it stands for."""
+    """Return the values of the options that were set, converted from text."""
     return {name: options[name].read(typed[name]) for name in options if name in typed}
 
 

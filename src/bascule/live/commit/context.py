@@ -27,7 +27,7 @@ ACTOR: ContextVar[str | None] = ContextVar("actor", default=None)
 
 @contextmanager
 def acting_as(name: str) -> Iterator[None]:
-    """Have the audit log name someone for all that is changed inside this block.
+    """Name an actor in the audit log for all changes inside this block.
 
     >>> import bascule as bs
     >>> store = bs.open(":memory:")

@@ -80,7 +80,7 @@ class Reply(Generic[Result]):
     error: BaseException | None = None
     _is_done: bool = False
     _waiters: list[Any] = field(default_factory=list)
-    """Locks of threads that wait, and futures of coroutines."""
+    """Locks of waiting threads, and futures of waiting coroutines."""
 
     @classmethod
     def ready(cls, result: Result) -> Reply[Result]:

@@ -107,12 +107,12 @@ DEADLOCK = "40P01"
 """PostgreSQL's error code for a deadlock."""
 
 FRESH = 1.0
-"""Seconds for which a program need not ask whether others have changed what units are served."""
+"""Seconds for which the arms that units are served are used from memory."""
 
 
 @dataclass(slots=True)
 class _Kept:
-    """What is known of an experiment from its last transaction."""
+    """The cached state of an experiment after its last transaction."""
 
     loaded: Loaded
     deals: dict[int, Deal]

@@ -25,7 +25,7 @@ from bascule.live.steps.folding import announced
 from bascule.live.storage.state import Enrolment, ExperimentState, StageUnits
 
 Sums = dict[tuple[int, int, int], tuple[int, float]]
-"""Of the units of an arm that came in a stage, late in it or not: those with events, their sum."""
+"""By arm, stage of arrival and lateness: the units with events, and the sum of events."""
 
 StageRow = tuple[int, int, float, float, float]
 """An event: number, arm and arrival of its unit, its time and its value; in order of the units."""

@@ -58,7 +58,7 @@ class Deal:
 
     @cached_property
     def largest(self) -> tuple[int, int]:
-        """The arm that has the most units in a part, and how many: what its information goes by.
+        """The arm that has the most units in a part, and how many.
 
         >>> Deal(1, ((0, 1, 0), (0, 0, 1))).largest
         (0, 2)
@@ -77,7 +77,7 @@ class Deal:
 
     @cached_property
     def chances(self) -> tuple[float, ...]:
-        """The probability that each of these slots had of its arm, given the slots before it.
+        """The probability of each slot's arm, given the slots before it.
 
         >>> Deal(1, ((0, 1, 0),)).chances
         (0.6666666666666666, 0.5, 1.0)

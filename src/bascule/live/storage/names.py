@@ -10,7 +10,7 @@ import hmac
 from hashlib import sha256
 
 PREFIX = "erased-"
-"""How texts begin that stand in place of names."""
+"""The prefix of texts that replace erased names."""
 
 
 def is_storable(text: object) -> bool:
@@ -29,7 +29,7 @@ def is_storable(text: object) -> bool:
 
 
 def pseudonym(key: str, text: str) -> str:
-    """Return what stands in place of a name or an event id for as long as the key is kept.
+    """Return the pseudonym of a name or an event id: a hash with a key.
 
     >>> pseudonym("00ff", "user-42")
     'erased-8ac2c133137a6ff65964fa655c660af5'
@@ -39,5 +39,5 @@ def pseudonym(key: str, text: str) -> str:
 
 
 def is_erased(unit: str) -> bool:
-    """Whether a name stands in place of an erased one."""
+    """Whether a name is the pseudonym of an erased one."""
     return unit.startswith(PREFIX)

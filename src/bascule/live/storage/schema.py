@@ -140,7 +140,7 @@ VERSION = "1"
 """The version of the tables that this program makes and uses."""
 
 MARK = 0x62617363
-"""What SQLite files of ours carry as their application_id: "basc"."""
+"""The application_id of the SQLite files of stores: "basc"."""
 
 
 def make_tables(connection: Connection, name: str) -> None:

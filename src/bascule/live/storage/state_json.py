@@ -52,7 +52,7 @@ def naming_damage(name: str, consequence: str) -> Iterator[None]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value that JSON does not know as one that it does."""
+    """Return a value as a type that JSON has."""
     if isinstance(value, frozenset):
         return sorted(value)
     kind: Any = type(value)

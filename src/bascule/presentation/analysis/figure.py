@@ -36,7 +36,7 @@ def stamp(analysis: Analysis, day: str) -> str:
 
 
 def short_day(analysis: Analysis, day: str) -> str:
-    """Return a day as it stands at an axis."""
+    """Return a day as a label of an axis."""
     if analysis.reading.times == "numbers":
         return stamp(analysis, day)
     return f"{date.fromisoformat(day):%-d %b}"
@@ -49,7 +49,7 @@ def has_days(analysis: Analysis) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """The difference of the arm that leads and a rival, as `signed` has it."""
+    """The difference of the leading arm and a rival, treatment minus control."""
 
     now: Effect
     """The difference in the whole log."""
@@ -74,7 +74,7 @@ def against(analysis: Analysis) -> tuple[Against, ...]:
 
 
 def costs(analysis: Analysis) -> tuple[float, ...]:
-    """What the units of each day and those before it lost, by the means as they are now.
+    """Return the cumulative cost by day, at the present means.
 
     Units whose outcomes are not final yet are not in it. The cost of a live test goes by its
     differences: that of the days is in proportion to it.
@@ -93,7 +93,7 @@ def costs(analysis: Analysis) -> tuple[float, ...]:
 
 
 def decision_place(analysis: Analysis) -> int | None:
-    """Which of the days was the first that allowed the decision."""
+    """Return the index of the first day that allowed the decision."""
     dates = [day.date for day in analysis.days]
     return dates.index(analysis.decided) if analysis.decided in dates else None
 

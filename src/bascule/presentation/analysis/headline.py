@@ -212,7 +212,7 @@ def decided_before(analysis: Analysis) -> str:
 
 
 def guarantee(analysis: Analysis) -> str:
-    """What may be relied on, in a sentence or two that say no more."""
+    """Return the guarantee in a sentence or two."""
     if analysis.withheld:
         return "Nothing is proven of this log."
     if analysis.evidence.once:

@@ -111,7 +111,7 @@ def affordable(plan: Plan, points: list[Candidate]) -> list[Candidate]:
 
 
 def _labelled(points: list[Candidate]) -> list[object]:
-    """Rules whose tilts are written beside them: neighbours that are too near are skipped."""
+    """Return the rules whose tilts are written in the figure, without close neighbours."""
     kept: list[object] = []
     last = 0.0
     for point in points:

@@ -22,7 +22,7 @@ SKEWED = 2.0
 
 
 def conditions(request: PlanRequest) -> str:
-    """Say what the test has to keep to.
+    """Return the conditions of the test: outcome model, traffic, error and window.
 
     >>> conditions(PlanRequest())
     '0/1 outcomes; 5,000 units a day for 28 days; error 5 %, two-sided (false positive rate)'
@@ -83,7 +83,7 @@ def outcome_words(request: PlanRequest) -> str:
 
 
 def _shape_words(outcome: Outcome, sample: Sample) -> str:
-    """What a cap cuts off, or how long an estimated spread has to wait for skewed outcomes."""
+    """Say what a cap cuts off, or how long a test of skewed outcomes has to wait."""
     if sample.cap is not None:
         return f", of which {percent(sample.above_cap)} lie above the cap and count as it"
     if not outcome.estimated or not math.isfinite(sample.skewness):

@@ -19,7 +19,7 @@ DAYS = "days: the median of the rollouts that ended by the deadline; none if few
 
 
 def report(plan: Rollout) -> Report:
-    """Return each case with how often the new version is out or back, days and users."""
+    """Return the report of a rollout plan: each case with its probabilities, days and users."""
     unchanged = plan.cases[0]
     chance = f"with probability {percent(unchanged.shipped)},"
     end = f"in about {duration(unchanged.shown_days)}, {chance}"

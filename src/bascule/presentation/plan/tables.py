@@ -120,7 +120,7 @@ def decided_words(forecast: Forecast) -> str:
 
 
 def _named(point: Candidate) -> str:
-    """A design, with its guarantee where that is weaker than the one asked for."""
+    """Return the name of a design, with its guarantee if that is weaker than requested."""
     kind = point.design.calibration.guarantee
     return point.rule.label if point.accepted else f"{point.rule.label} ({kind})"
 

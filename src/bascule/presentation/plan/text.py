@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 TOO_LONG = 0.5
-"""The part of a test from which on a window leaves a tilt little to save."""
+"""The share of a test above which a window leaves a tilt little to save."""
 
 
 def headline(plan: Plan) -> str:
@@ -142,7 +142,7 @@ def against_fixed(plan: Plan) -> str:
 
 
 def cap_words(plan: Plan) -> str:
-    """Say what is compared where outcomes have limits, and recommend a cap where they have none."""
+    """Say what is compared if outcomes have limits, and recommend a cap if they have none."""
     model = plan.request.outcome
     if model.limited and not model.binary:
         return (
@@ -247,7 +247,7 @@ def weaker_words(plan: Plan) -> str:
 
 
 def _fixed_fits(plan: Plan) -> str:
-    """Say that the fixed-horizon test fits, where it does and no design here."""
+    """Say that a fixed-horizon test decides in time if no design does."""
     days = plan.fixed_horizon.days
     if days > plan.request.deadline_days:
         return ""

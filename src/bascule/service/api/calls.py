@@ -25,10 +25,10 @@ from bascule.service.settings import LARGE
 JSON = "application/json"
 
 MOST_ENTRIES, MOST_FIELDS_EACH = 3000, 20
-"""Entries of a body: all together, and more for each entry of a list that may be long."""
+"""Entries of a body at most, and further ones for each entry of a long list."""
 
 MOST_COMMAS = {False: 20_000, True: 150_000}
-"""Commas of a body, those in texts included: without and with a list that may be long."""
+"""Commas of a body at most, without and with a long list."""
 
 Body = TypeVar("Body", bound=Model)
 Made = TypeVar("Made")
@@ -167,7 +167,7 @@ async def answer_long(
 
 
 def renders_of(request: Request) -> SharedRenders:
-    """What callers who ask at about the same time share."""
+    """Return the renders that callers share."""
     renders: SharedRenders = request.app.state.renders
     return renders
 

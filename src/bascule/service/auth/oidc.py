@@ -109,7 +109,7 @@ async def begin(request: Request) -> Response:
 
 
 async def finish(request: Request) -> Response:
-    """Open a session for whom the provider names, if the settings let them in."""
+    """Open a session for the person that the provider names, if the settings allow it."""
     settings, parameters = _settings(request), request.query_params
     state, _, secrets_kept = request.cookies.get(STATE_COOKIE, "").partition(".")
     nonce, _, verifier = secrets_kept.partition(".")

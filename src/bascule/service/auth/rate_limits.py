@@ -54,7 +54,7 @@ class Buckets:
 
 @lru_cache(maxsize=4096)
 def source(address: str) -> str:
-    """The source that an address counts for: itself, or its /64 network for IPv6.
+    """Return the source of an address for rate limits: the address, or its /64 network for IPv6.
 
     One address of an IPv6 network gives access to all of them.
 

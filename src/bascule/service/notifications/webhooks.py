@@ -73,7 +73,7 @@ class EventDelivery:
     """An event for one URL: the entry of the audit log, and the number of this attempt."""
 
     url: str
-    """What the store calls the address."""
+    """The key of the address in the store."""
     entry: int
     attempts: int
     body: bytes
@@ -140,7 +140,7 @@ async def send(
 
 
 def key_of(kind: str, url: str) -> str:
-    """Return what the store calls an address, which may have a token or a password in it.
+    """Return the key of an address in the store, a hash since addresses may hold secrets.
 
     >>> key_of("webhook", "https://hooks.example/SECRET").startswith("webhook:")
     True
@@ -152,9 +152,9 @@ class Recipient(Protocol):
     """An address that events are sent to."""
 
     what: str
-    """What is sent, for the log."""
+    """The kind of message, for the log."""
     key: str
-    """What the store calls the address."""
+    """The key of the address in the store."""
     shown: str
     """The address as it may be logged."""
 

@@ -11,7 +11,7 @@ DEEPEST = 4
 """Levels of an example; deeper parts are left empty."""
 
 LITERALS = {"number": 1.5, "integer": 1, "boolean": True, "string": "text", "null": None}
-"""What stands for a value of a type in an example."""
+"""The value of each type in examples."""
 
 
 @dataclass(frozen=True, slots=True)

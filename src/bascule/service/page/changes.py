@@ -63,7 +63,7 @@ def slider(design: Design) -> Slider | None:
 
 
 def forecast_table(design: Design, status: Status, turns: Sequence[Turn]) -> Table | None:
-    """What is expected at values of the knob, the present one in bold; None if nothing is known."""
+    """Return the forecast for values of the knob, the present one in bold; None without one."""
     knob = knob_of(design)
     if knob is None or not turns or (_days(turns[0].units, status) or 0.0) > LONGEST_FORECAST:
         return None
@@ -193,7 +193,7 @@ class PossibleChange:
 
     @property
     def id(self) -> str:
-        """A name for the button, so that it keeps the focus when the page changes around it."""
+        """The id of the button, so that it keeps the focus when the page is updated."""
         return f"do-{self.action}"
 
 

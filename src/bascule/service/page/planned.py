@@ -89,7 +89,7 @@ def answer_form(
 
 
 def no_plan(typed: Mapping[str, str], problem: str) -> FormAnswer:
-    """The form without a plan, for a reason that no field has."""
+    """Return the form without a plan, for a reason that belongs to no field."""
     return _without_plan(Form(typed), {"": problem})
 
 

@@ -278,7 +278,7 @@ router.get(oidc.PATH)(oidc.begin)
 
 @router.get(f"{oidc.PATH}/callback")
 async def from_provider(request: Request) -> Response:
-    """Open a session for whom the identity provider names."""
+    """Open a session for the person that the identity provider names."""
     try:
         return await oidc.finish(request)
     except Problem as problem:

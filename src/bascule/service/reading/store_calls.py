@@ -63,7 +63,7 @@ class StoreCalls:
     async def compute(
         self, function: Callable[Given, Result], *args: Given.args, **named: Given.kwargs
     ) -> Result:
-        """Run something that asks no store, and takes too long for the event loop."""
+        """Run a computation that takes too long for the event loop and needs no store."""
         call = self._in_thread(self._computing, partial(function, *args, **named))
         return await self.in_time(call, _name(function), LONG_DEADLINE)
 
@@ -159,7 +159,7 @@ class SharedRead(Generic[Result]):
         return self.read_at <= max(since, self._changed_at)
 
     def forget(self) -> None:
-        """Have the next to ask read again: something was changed."""
+        """Read the value again at the next request, since something was changed."""
         self._changed_at = time.monotonic()
 
     async def _refresh(self) -> None:

@@ -113,7 +113,7 @@ async def find_alarms(app: FastAPI) -> None:
 
 @contextmanager
 def _apart(task: str, entry: Summary) -> Iterator[None]:
-    """Log what fails for one test, so that no other is skipped for it."""
+    """Log the error of one test and go on with the others."""
     try:
         yield
     except InputError:

@@ -63,7 +63,7 @@ class GuardedProtocol(HttpToolsProtocol):
     _refusal: Problem | None = None
 
     def connection_made(self, transport: Any) -> None:
-        """Give a new connection its time to send a request."""
+        """Start the deadline of a new connection for its first request."""
         super().connection_made(transport)
         self._source = source(self.client[0]) if self.client else ""
         self.by_address[self._source] += 1
@@ -245,7 +245,7 @@ def _head_too_large() -> Problem:
 
 
 def _cancelled(timer: asyncio.TimerHandle | None) -> asyncio.TimerHandle | None:
-    """Cancel a timer; None, to be kept in its place."""
+    """Cancel a timer, and return None to store in its place."""
     if timer is not None:
         timer.cancel()
     return None

@@ -44,7 +44,7 @@ STRANGERS_RATE, STRANGERS_BURST = 20.0, 200.0
 """Pages that an address may ask for without a key: a second, and at once."""
 
 PROGRAMS = ("/v1", "/ofrep", "/healthz", "/readyz", "/metrics", "/static")
-"""How the paths begin that strangers may ask for as often as others: they are quick to refuse."""
+"""Prefixes of paths without a separate limit for strangers, since refusals are quick."""
 
 
 class RequestMiddleware:

@@ -67,7 +67,7 @@ PLAIN_WORDS = (
 
 
 class _TakenBackError(Exception):
-    """Ends a transaction that is not to be kept."""
+    """An error that rolls a transaction back."""
 
 
 class Database:

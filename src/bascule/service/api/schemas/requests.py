@@ -242,13 +242,13 @@ def declared_fields(options: Options) -> dict[str, Any]:
 
 
 def _type(option: Option) -> Any:
-    """Return the type of a field: numbers may be text, and what stands for itself unset is null."""
+    """Return the type of a field: numbers may be text, and an option that may be unset null."""
     accepted = option.type | str if option.kind in NUMBERS else option.type
     return accepted | None if option.unset else accepted
 
 
 def _field(option: Option) -> Any:
-    """Return an option as a field; one that stands for something else if unset has no default."""
+    """Return an option as a field, without a default if leaving it out means something else."""
     default: Any = False if option.kind == "switch" else None
     if option.default and not option.unset:
         default = option.read(option.default)

@@ -46,7 +46,7 @@ class Form:
 
     @classmethod
     def read(cls, fields: Mapping[str, object]) -> Form:
-        """Return the form with the fields that are there; a box that is not ticked is not sent."""
+        """Return the form with the fields that were sent; an unticked box is not sent."""
         typed = {
             name: value.replace("\r\n", "\n")
             for name, value in fields.items()
@@ -87,7 +87,7 @@ class Form:
         return self["rule"] or next((rule.label for rule in self.rules()), "")
 
     def _given(self) -> dict[str, str]:
-        """The fields that are not empty, and that differ from what they stand for when empty."""
+        """The fields that are not empty."""
         return {name: text for name, text in self.typed.items() if text.strip()}
 
     def problems(self, is_to_be_created: bool = False) -> dict[str, InputError]:
@@ -172,7 +172,7 @@ class Form:
         return replace(design, measure=self._measure(design.outcome), metrics=metrics)
 
     def _measure(self, outcome: Outcome) -> Measure:
-        """Return what events of a unit add up to: those of a ratio always to their sums."""
+        """Return the measure of a metric; events of a ratio are always added."""
         aggregate = "any" if outcome.binary else "sum" if outcome.pairs else self["aggregate"]
         missing = "zero" if aggregate in ("mean", "last") else None
         return Measure(self["window"], aggregate, missing)  # type: ignore[arg-type]
@@ -181,7 +181,7 @@ class Form:
         return tuple(metric_of(line) for line in self["metrics"].splitlines() if line.strip())
 
     def _sample(self) -> Sample | None:
-        """Return what earlier outcomes show; they say where to cap money."""
+        """Return the sample of earlier outcomes, from which a cap is taken; None without one."""
         if self["outcome"] != "bounded" or not self["sample"].strip():
             return None
         texts = re.split(r"[\s;,]+", self["sample"].strip())

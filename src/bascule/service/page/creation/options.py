@@ -165,7 +165,7 @@ FORM: Options = {
 """Every field of the form."""
 
 FIELD = {name: option.flag for name, option in PLAN.items() if option.flag in FORM}
-"""Options of a plan that are a field of another name in the form, as the spread of outcomes is."""
+"""Options of a plan that have another name in the form, such as the spread of outcomes."""
 
 TITLES = {name: option.title for name, option in FORM.items()}
 TITLES |= {name: TITLES[field] for name, field in FIELD.items()}

@@ -97,7 +97,7 @@ def plan_view(plan: Plan, choice: str = "") -> PlannerAnswer:
 
 
 def plan_mark(form: Form, plan: Plan) -> str:
-    """Return the mark of a plan: of what was asked, and of the designs to choose from."""
+    """Return a hash of a plan: of its request and of the designs to choose from."""
     rules = [chosen(plan, role).rule for role in ROLES]
     parts = (form.request(), rules, [point.rule.label for point in plan.points])
     return sha256(repr(parts).encode()).hexdigest()[:16]
