@@ -10,10 +10,12 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
-from bench.structure import checks, contract_classes, packages, probes
+from bench.structure import checks, contract_classes, packages, probes, repeated_classes
 
 import bascule
 from bascule.core import presenter
+from bascule.core.outcomes import OUTCOMES
+from bascule.core.rules import RULES
 
 ROOMS = (
     "cli",
@@ -139,6 +141,11 @@ def test_every_package_is_counted_and_no_file_is_long() -> None:
     assert not [path for path in sources() if path.read_text().count("\n") > 450]
 
 
+def test_every_class_name_means_one_thing() -> None:
+    files = [(path.relative_to(PACKAGE), 0, parsed(path)[0]) for path in sources()]
+    assert repeated_classes(files) == []
+
+
 def test_imports_form_no_cycle() -> None:
     graph = {module: imported_modules(path) & MODULES.keys() for module, path in MODULES.items()}
     # The version is the one name that modules take from the top of the package.
@@ -192,6 +199,9 @@ def test_every_public_name_can_be_loaded() -> None:
     missing = [name for name in bascule.__all__ if not hasattr(bascule, name)]
     assert not missing
     assert set(dir(bascule)) == {*bascule.__all__, "__version__"}
+    registered = (model for registry in (OUTCOMES, RULES) for model in registry)
+    own = {model.__name__ for model in registered if model.__module__.startswith("bascule.core.")}
+    assert own <= set(bascule.__all__)
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:

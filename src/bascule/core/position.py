@@ -41,7 +41,7 @@ from bascule.core.metrics.guardrails import (
     may_hold,
     with_lacking,
 )
-from bascule.core.procedure_steps import GUARDS, PRIMARY, Advance, Arms, Evidence
+from bascule.core.procedure_steps import GUARDS, PRIMARY, Advance, Arms, MetricEvidence
 from bascule.core.procedures.base import AnyStatistics, Block, Decision
 from bascule.core.procedures.blocks.steps import units_of_leader
 from bascule.core.statistics import Statistics
@@ -84,7 +84,7 @@ class Position:
     test: list[float]
     marks: list[list[int]]
     arms: Arms
-    evidence: Evidence
+    evidence: MetricEvidence
     rails: Rails
     places: Sequence[int]
     """The places of the guardrails among the metrics of the design."""
@@ -182,7 +182,7 @@ def position_of(
     if guarded:
         assert isinstance(statistics, Statistics)
         rails, places = _rails(design, statistics, units)
-    evidence = Evidence(design, statistics)
+    evidence = MetricEvidence(design, statistics)
     terms = _terms(design, statistics, calendar, removes)
     clock = 0.0 if calendar is None else calendar.now - calendar.origin
     return Position(course, test, marks, arms, evidence, rails, places, terms, clock)
@@ -247,7 +247,7 @@ def _rails(
         [design.metric_designs[which].procedure for which in places],
         [one and one.procedure for one in (design.harm_designs[which] for which in places)],
         [None] * len(places),
-        [Evidence(design.metric_designs[which], known[which]) for which in places],
+        [MetricEvidence(design.metric_designs[which], known[which]) for which in places],
         standings,
         lows,
         highs,

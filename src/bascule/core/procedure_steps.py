@@ -26,7 +26,7 @@ Advance = Callable[[Procedure, Any, bool], Any]
 Arms = list[list[float]]
 
 
-class Evidence:
+class MetricEvidence:
     """What a metric has shown, in the place of its rows, and the step that it takes next."""
 
     __slots__ = ("_known", "advance", "design", "reached", "statistics")
@@ -66,7 +66,9 @@ class Evidence:
         return -middle, -high, -low
 
 
-def _fold(arms: Arms, evidence: Evidence, count: int, looks: bool, procedure: Procedure) -> None:
+def _fold(
+    arms: Arms, evidence: MetricEvidence, count: int, looks: bool, procedure: Procedure
+) -> None:
     assert evidence.advance is not None
     evidence.statistics = evidence.advance(procedure, evidence.seen(arms), looks)
     for arm in range(count):
@@ -77,28 +79,30 @@ def _leader(*_: object) -> tuple[int, float]:
     raise NotImplementedError("a procedure deals its own blocks")
 
 
-def _winner(arms: Arms, evidence: Evidence, count: int, margin: float, procedure: Procedure) -> int:
+def _winner(
+    arms: Arms, evidence: MetricEvidence, count: int, margin: float, procedure: Procedure
+) -> int:
     reached = evidence.reached = procedure.decision(evidence.oriented(arms))
     if reached is None:
         return NOBODY
     return NO_DIFFERENCE if reached.arm is None else reached.arm
 
 
-def _over(arms: Arms, evidence: Evidence, count: int, procedure: Procedure) -> int:
+def _over(arms: Arms, evidence: MetricEvidence, count: int, procedure: Procedure) -> int:
     if not procedure.has_horizon:
         return GOES_ON
     return END_REASONS.index(procedure.end_reason(evidence.oriented(arms)))
 
 
 def _interval(
-    arms: Arms, evidence: Evidence, count: int, first: int, second: int, procedure: Procedure
+    arms: Arms, evidence: MetricEvidence, count: int, first: int, second: int, procedure: Procedure
 ) -> Difference:
     return evidence.interval(first, second, procedure, known=False)
 
 
 def _blocks_left(
     arms: Arms,
-    evidence: Evidence,
+    evidence: MetricEvidence,
     count: int,
     under_way: tuple[Block, Sequence[tuple[int, int, int]]],
     procedure: Procedure,
@@ -108,7 +112,9 @@ def _blocks_left(
     return procedure.blocks_left(evidence.oriented(arms), *under_way)
 
 
-def _fold_guard(kind: float, arms: None, evidence: Evidence, count: int, judge: Procedure) -> None:
+def _fold_guard(
+    kind: float, arms: None, evidence: MetricEvidence, count: int, judge: Procedure
+) -> None:
     assert evidence.advance is not None
     evidence.statistics = evidence.advance(judge, evidence.statistics, False)
 
@@ -116,7 +122,7 @@ def _fold_guard(kind: float, arms: None, evidence: Evidence, count: int, judge: 
 def _guard_interval(
     kind: float,
     arms: None,
-    evidence: Evidence,
+    evidence: MetricEvidence,
     count: int,
     first: int,
     second: int,

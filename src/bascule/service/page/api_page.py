@@ -25,7 +25,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class DescribedCall:
     """One call: what it takes and what it answers."""
 
     method: str
@@ -46,10 +46,10 @@ class Call:
         return f"{self.method}{self.path}".lower().translate(str.maketrans("/", "-", "{}"))
 
 
-def calls(description: Mapping[str, Any]) -> dict[str, list[Call]]:
+def calls(description: Mapping[str, Any]) -> dict[str, list[DescribedCall]]:
     """Return the calls of an OpenAPI description, by their tag."""
     parts = description["components"]["schemas"]
-    listed: dict[str, list[Call]] = {}
+    listed: dict[str, list[DescribedCall]] = {}
     for path, operations in description["paths"].items():
         for method, operation in operations.items():
             tag = (operation.get("tags") or ["operation"])[0]
@@ -57,7 +57,9 @@ def calls(description: Mapping[str, Any]) -> dict[str, list[Call]]:
     return listed
 
 
-def _call(method: str, path: str, operation: Mapping[str, Any], parts: Mapping[str, Any]) -> Call:
+def _call(
+    method: str, path: str, operation: Mapping[str, Any], parts: Mapping[str, Any]
+) -> DescribedCall:
     parameters = tuple(
         Field(one["name"], _type(one.get("schema", {})), bool(one.get("required")),
               one.get("description", ""))
@@ -66,7 +68,7 @@ def _call(method: str, path: str, operation: Mapping[str, Any], parts: Mapping[s
     sent = _json_schema(operation.get("requestBody", {}))
     status = next(code for code in operation["responses"] if code != "default")
     answered = _json_schema(operation["responses"][status])
-    return Call(
+    return DescribedCall(
         method.upper(),
         path,
         operation.get("description", ""),
