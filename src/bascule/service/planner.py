@@ -33,8 +33,11 @@ LOOK_EVERY, LOOK_FOR_CALLER = 1.0, 0.5
 GRACE = 5.0
 """Seconds in which a plan that nobody waits for ends; then its process is killed."""
 
-MOST_ASKED, MOST_OF_ONE = 8, 2
-"""Plans that are asked for at once: by all, and by one caller."""
+MOST_ASKED, MOST_OF_ONE = 12, 3
+"""Plans that are asked for at once: by all, and by one caller.
+
+Who fills in the form asks for a first answer, for its simulation, and for the test to be created.
+"""
 
 MOST_SERVED = 1000
 """Callers whose last turn is remembered."""
@@ -103,7 +106,7 @@ class Planner:
         self._pipe: Connection | None = None
 
     async def make(self, caller: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        """The result of `do(*given)` in the process, for a caller."""
+        """The result of `function(*arguments)` in the process, for a caller."""
         if self._asked.total() >= MOST_ASKED or self._asked[caller] >= MOST_OF_ONE:
             raise unavailable("too many plans are asked for at once: wait for one")
         self._asked[caller] += 1
@@ -123,7 +126,7 @@ class Planner:
     async def make_for(
         self, request: Request, caller: str, function: Callable[..., Any], *arguments: Any
     ) -> Any:
-        """The result of `do(*given)` in the process, unless the client hangs up meanwhile."""
+        """The result of `function(*arguments)` in the process, unless the client hangs up."""
         making = asyncio.ensure_future(self.make(caller, function, *arguments))
         try:
             while not (await asyncio.wait([making], timeout=LOOK_FOR_CALLER))[0]:

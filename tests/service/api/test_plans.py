@@ -52,8 +52,10 @@ def test_a_guarded_rollout_is_planned_watched_and_rolled_back(
         "open": ["slow"],
         "held": [],
     }
+    assert made.json()["status"]["headline"] == "Waiting for the first unit"
+    admin.post(path("ramped", "assign"), json={"unit": "first"})
     words = "50 % of the traffic is in the rollout of new, 25 % gets new; 100 % is in it in"
-    assert words in made.json()["status"]["headline"]
+    assert words in admin.get(path("ramped", "status")).json()["headline"]
     service.clock.advance("1d")
     for i in range(60):
         arm = admin.post(path("ramped", "assign"), json={"unit": f"u{i}"}).json()["arm"]

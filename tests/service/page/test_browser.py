@@ -115,12 +115,12 @@ def test_from_the_key_over_the_form_to_the_decision(browser: Any, service: Servi
     assert view.locator("[role=status]#answer-said").inner_text() == answer.inner_text()
     view.get_by_role("radio", name="Count the first value recorded").check()
     # Nothing is created from a plan that is not on the screen yet.
-    view.locator("#answer", has_not_text="after the assignment").wait_for()
+    view.locator("#answer", has_text="0/1 outcomes; 5,000 units a day").wait_for()
     view.get_by_text("All designs").click()
     view.get_by_role("radio", name="Tilted blocks, tilt 3 (Tilt_3)").check()
     view.get_by_role("button", name="Create the test").click()
     view.wait_for_url("**/tests/checkout-button")
-    visit.banner("Keep running")
+    visit.banner("Waiting for the first unit")
 
     # It fills while one looks on: nothing is loaded again, nothing that is open closes.
     view.evaluate("window.stays = true")

@@ -95,7 +95,7 @@ def test_their_words_are_shown(registered: None) -> None:
 
 def test_their_knob_is_offered_from_its_least_value(registered: None) -> None:
     assert offered(DESIGN) == (2.0, 3.0, 4.0, 6.0, 10.0, 16.0, 24.0, 40.0)
-    assert meaning(DESIGN) == "A larger value costs less and takes longer."
+    assert meaning(DESIGN) == "A larger value usually costs less and takes longer."
 
 
 def test_a_page_with_their_outcome_is_rendered(service: Service) -> None:

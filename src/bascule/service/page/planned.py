@@ -15,7 +15,13 @@ from bascule.planning import plan
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.result import Plan
 from bascule.service.page.creation.form import Form, problem_words
-from bascule.service.page.creation.plans import Rules, first_stage, plan_mark, plan_view
+from bascule.service.page.creation.plans import (
+    Rules,
+    first_stage,
+    is_on_screen,
+    plan_mark,
+    plan_view,
+)
 from bascule.service.page.render import render
 
 MOST_KEPT = 50
@@ -66,13 +72,13 @@ def answer_form(
     try:
         request, rules = form.request(), form.rules()
         answer = _planned(request, rules, whole)
-        if shown not in ("", plan_mark(form, answer)):
+        if not is_on_screen(form, answer, shown):
             # It may have been simulated before the service was started again.
             answer = _planned(request, rules, whole=True)
     except InputError as error:
         return _without_plan(form, problem_words({error.field: error}))
     mark, choice = plan_mark(form, answer), form.choice
-    if shown not in ("", mark):
+    if not is_on_screen(form, answer, shown):
         problem = InputError(
             "rule",
             "the plan on the screen was not the plan of this form: look at this one, and create "

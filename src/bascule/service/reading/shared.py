@@ -219,7 +219,7 @@ class SharedRenders:
         *arguments: Given.args,
         **named: Given.kwargs,
     ) -> Result:
-        """Return the result of `do(*given)`, at most a second old unless it takes long to compute.
+        """Return the result of a call, at most a second old unless it takes long to compute.
 
         A key stands for one function and its arguments.
         """

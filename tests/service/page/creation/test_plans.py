@@ -30,7 +30,7 @@ def test_two_arms_are_answered_by_theory_until_they_have_been_simulated() -> Non
 def test_a_plan_on_the_screen_is_made_again_after_a_restart() -> None:
     """The process that kept the simulated plan is gone: it is simulated again to be compared."""
     typed = Form.read({"baseline": "50%", "lift": "0.3", "units_per_day": "1k", "name": "a"}).typed
-    marks = re.findall(r'name="shown" value="(\w+)"', answer_form(typed, whole=True).html)
+    marks = re.findall(r'name="shown" value="([-\w]+)"', answer_form(typed, whole=True).html)
     planned._KEPT.clear()
     again = answer_form(typed, tried=True, shown=marks[0])
     assert not again.problems

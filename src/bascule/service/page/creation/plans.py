@@ -97,10 +97,23 @@ def plan_view(plan: Plan, choice: str = "") -> PlannerAnswer:
 
 
 def plan_mark(form: Form, plan: Plan) -> str:
-    """Return a hash of a plan: of its request and of the designs to choose from."""
+    """Return hashes of a plan: of its request, and of the designs on its cards."""
     rules = [chosen(plan, role).rule for role in ROLES]
-    parts = (form.request(), rules, [point.rule.label for point in plan.points])
-    return sha256(repr(parts).encode()).hexdigest()[:16]
+    return "-".join(
+        sha256(repr(part).encode()).hexdigest()[:16] for part in (form.request(), rules)
+    )
+
+
+def is_on_screen(form: Form, plan: Plan, shown: str) -> bool:
+    """Return whether the design that was chosen is the one that the screen had.
+
+    A simulated plan can recommend another design than its first stage. A design that was chosen by
+    its name is the same in both.
+    """
+    mark = plan_mark(form, plan)
+    if form.choice in ROLES:
+        return shown in ("", mark)
+    return shown == "" or shown.partition("-")[0] == mark.partition("-")[0]
 
 
 def rule_name(design: Design) -> str:
