@@ -17,7 +17,7 @@ release = bascule.__version__
 
 extensions = [
     *("myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"),
-    *("mathml", "plain_docstrings", "command_options"),
+    *("mathml", "plain_docstrings", "plain_markdown", "command_options"),
 ]
 myst_enable_extensions = ["amsmath", "dollarmath"]
 myst_heading_anchors = 3
@@ -27,6 +27,8 @@ html_title = "bascule"
 html_search_scorer = str(Path(__file__).parent / "scorer.js")
 html_static_path = ["_static"]
 html_css_files = ["docs.css"]
+html_js_files = ["copy.js"]
+html_logo = html_favicon = "../src/bascule/service/page/static/mark.svg"
 html_math_renderer = "mathml"
 html_copy_source = False
 html_show_sphinx = False
@@ -37,3 +39,5 @@ autodoc_typehints = "signature"
 autodoc_class_signature = "mixed"
 python_use_unqualified_type_names = True
 exclude_patterns = ["_build"]
+# Quotes and ellipses only: options such as --window keep their two hyphens.
+smartquotes_action = "qe"

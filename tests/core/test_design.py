@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 import math
+import re
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -211,3 +214,10 @@ def test_arms_removed_by_hand_are_judged_within_the_error_of_one_side() -> None:
     both = bs.Design(arms, bs.Gaussian(1), bs.Tilt(3), error=0.05)
     half = bs.Design(arms, bs.Gaussian(1), bs.Tilt(3), error=0.025, sides=1)
     assert both.stricter.calibration == half.stricter.calibration
+
+
+@pytest.mark.parametrize("value", [bs.Design, bs.Tilt, bs.Measure])
+def test_help_explains_every_field_with_its_type_and_default(value: Any) -> None:
+    listed = set(re.findall(r"- `(\w+)`:", inspect.getdoc(value) or ""))
+    assert listed == {field.name for field in fields(value)} - {"kind"}
+    assert "Annotated" not in str(inspect.signature(value))

@@ -54,6 +54,11 @@ PAGES = {
     "SRM": "research/diagnostics",
     "Thompson": "research/trade-off",
     "Thompson sampling": "research/trade-off",
+    "how long": "using/plan-a-test",
+    "install": "using/install",
+    "novelty effect": "using/how-it-works",
+    "stop a test": "using/first-test",
+    "troubleshooting": "using/install",
     "anytime-valid": "research/evidence",
     "backup": "using/back-up-and-upgrade",
     "bandit": "research/trade-off",
@@ -86,6 +91,9 @@ PAGES = {
     "tilted blocks": "research/tilted-blocks",
 }
 """Terms that people search for, and the page that a search should find first."""
+
+LARGEST_PAGE = 300_000
+"""Bytes of a page."""
 
 HELP = {"--help", "--help-all"}
 """Options that every command has."""
@@ -132,6 +140,27 @@ def test_formulas_are_mathml(built: Path) -> None:
     assert not re.search(r"<script[^>]*mathjax", page, re.IGNORECASE)
 
 
+def test_pages_are_small_and_keep_the_hyphens_of_options(built: Path) -> None:
+    sizes = {page.relative_to(built): page.stat().st_size for page in built.rglob("*.html")}
+    large = {page: size for page, size in sizes.items() if size > LARGEST_PAGE}
+    assert not large
+    text = (built / "using" / "command-line.html").read_text(encoding="utf-8")
+    assert "\u2013\u2013" not in text
+    assert not re.search(r"[\u2013\u2014]window", text)
+
+
+def test_the_copy_button_leaves_prompts_and_output_out(built: Path) -> None:
+    script = "const { typed } = require(process.argv[1]); console.log(typed(process.argv[2]));"
+    for text, expected in (
+        (">>> for x in y:\n...     print(x)\n1\n", "for x in y:\n    print(x)"),
+        ("$ bascule plan\nRun tilted blocks\n", "bascule plan"),
+        ("pip install bascule\n", "pip install bascule"),
+    ):
+        command = [node(), "-e", script, str(built / "_static" / "copy.js"), text]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert done.stdout.rstrip("\n") == expected
+
+
 @pytest.mark.parametrize("term", PAGES)
 def test_search_finds_the_page_of_a_term_first(term: str, found: dict[str, list[str]]) -> None:
     assert found[term][:1] == [PAGES[term]], found[term]
@@ -141,6 +170,7 @@ def test_glossary_has_the_terms_that_people_search_for() -> None:
     absent = {"GrowthBook", "SRM", "Thompson", "bandit", "dashboard", "docker"}
     absent |= {"ratio metric", "sample size", "rollout", "holdout"}
     absent |= {"guardrails", "segments", "sequential testing"}
+    absent |= {"how long", "install", "novelty effect", "stop a test", "troubleshooting"}
     assert set(PAGES) - absent <= terms().keys()
 
 
@@ -181,13 +211,14 @@ def test_reference_has_every_command_with_its_options_and_no_others() -> None:
 def test_first_page_is_short(built: Path) -> None:
     page = (built / "index.html").read_text(encoding="utf-8")
     article = page[page.index("<article") : page.index("</article>")]
-    rows = re.findall(r"<td><p><strong>(.*?)</strong></p></td>", article)
-    assert len(rows) == 5
+    tasks = article[article.index('id="what-do-you-want-to-do"') :]
+    assert len(re.findall(r"<td><p><strong>(.*?)</strong></p></td>", tasks)) == 5
     assert article.count('class="reference internal"') < 25
 
 
 def test_reference_covers_every_public_name() -> None:
-    page = (DOCS / "using" / "python.md").read_text(encoding="utf-8")
+    pages = sorted((DOCS / "using").glob("python*.md"))
+    page = "\n".join(one.read_text(encoding="utf-8") for one in pages)
     shown: dict[str, set[str]] = {}
     for section in page.split("currentmodule:: ")[1:]:
         names = re.findall(r"auto(?:class|function):: (\w+)$", section, re.MULTILINE)

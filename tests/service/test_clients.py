@@ -256,3 +256,14 @@ def test_the_snippet_for_browsers_in_chromium(shop: Shop, site: str, browser: An
     # Another origin than the one that is allowed gets no answer that it could read.
     script = f"fetch('{shop.url.replace('127.0.0.1', 'localhost')}/v1/experiments')"
     assert elsewhere.evaluate(f"{script}.then(() => 'read', () => 'refused')") == "refused"
+
+
+@pytest.mark.skipif(shutil.which("java") is None, reason="no Java on this machine")
+def test_the_java_program_of_the_page_assigns_and_records(shop: Shop, tmp_path: Path) -> None:
+    program = tmp_path / "Checkout.java"
+    program.write_text(snippet("java").replace("http://127.0.0.1:8000", shop.url), "utf-8")
+    told = run_snippet(shop, "java", str(program), cwd=tmp_path)
+    assigned, receipts = map(json.loads, told.splitlines())
+    assert assigned["arm"] in ("control", "green")
+    assert receipts["outcomes"][0]["accepted"]
+    assert shop.recorded("user-46") == ["order-1005"]

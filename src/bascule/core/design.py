@@ -70,8 +70,31 @@ Sums = TypeVar("Sums", ArmStatistics, ArmCohorts)
 class Design(DesignFields):
     """Arms, outcome model, rule and error of a test; an immutable, serialisable value.
 
-    Give `error`, the proven probability of a wrong decision, or `delta`, the paper's nominal
-    parameter. With neither, the error is 0.05, two-sided. `DesignFields` documents every field.
+    - `arms`: names of the arms.
+    - `outcome`: the outcome model, such as `Bernoulli()`.
+    - `rule`: the rule, such as `Tilt(3)`.
+    - `error`: the false positive rate, at most, however often one looks; half of it to ship a
+      worse arm. 0.05 is the default, with 95 % intervals. See `sides`.
+    - `delta`: the paper's nominal parameter, instead of `error`.
+    - `max_units`: number of units at which a test ends undecided.
+    - `min_effect`: the smallest difference that matters; a test also ends when all differences are
+      proven smaller.
+    - `deadline`: when a live test ends undecided.
+    - `measure`: how the events of a unit's conversion window are combined to its outcome.
+    - `overflow`: what units are served that arrive while none is enrolled: "control" or "leader".
+    - `min_days`: a decision is withheld until the test has lasted this many days.
+    - `whole_weeks`: a decision is withheld until the test has lasted a whole number of weeks.
+    - `measure_on`: enrolled units are measured after the decision until their windows close.
+    - `goal`: with "decrease" the arm with the lowest mean is the best, as for latency.
+    - `control`: the arm that others are compared with; the first one if not given.
+    - `sides`: 2 for a two-sided error, the default. With 1, `error` is the probability that a worse
+      arm is declared the winner, and 0.05 gives 90 % intervals.
+    - `reports`: with "always" every unit reports an outcome, 0 included, and there is no window.
+    - `metrics`: guardrails and secondary metrics of the same units.
+    - `harm_error`: probability, at most, of removing an arm that is harmful on no guardrail.
+    - `decides`: with "guardrails" the first new arm within all margins is shipped, whatever the
+      primary metric says.
+    - `covariates`: numbers known of a unit before its assignment, by which outcomes are adjusted.
 
     >>> import bascule as bs
     >>> design = bs.Design(arms=["control", "green"], outcome=bs.Gaussian(1), rule=bs.UCB(2))

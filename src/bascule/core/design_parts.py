@@ -69,8 +69,8 @@ class DesignFields(Declared):
     rule: Rule
     """The rule, such as `Tilt(3)`."""
     error: Annotated[float | None, ERROR] = None
-    """Bound on the probability that either of two equal arms is declared the winner; half of it for
-    a worse arm, and 95 % intervals at 0.05, the default. See `sides`."""
+    """The false positive rate, at most, however often one looks; half of it to ship a worse arm.
+    0.05 is the default, with 95 % intervals. See `sides`."""
     delta: Annotated[
         float | None,
         Option("The paper's nominal parameter, instead of an error.", kind="probability"),

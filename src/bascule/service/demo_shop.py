@@ -1,20 +1,22 @@
-"""A shop whose visitors go through two tests at once: an adaptive one and an even split.
+"""A shop whose visitors go through three tests at once: adaptive, even split and fixed horizon.
 
 Everything that is random comes from a seed, and time passes only when the shop lets an hour pass:
-the same seed gives the same two tests. `bascule demo` shows them.
+the same seed gives the same tests. `bascule demo` shows them.
 """
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from statistics import NormalDist
 
 from bascule.core.design import Design
 from bascule.core.metrics.measure import Measure
 from bascule.core.outcomes import Bernoulli
 from bascule.core.rules import Tilt
-from bascule.live.api import OPEN, Experiment, ManualClock, Status, Store
+from bascule.live.api import OPEN, Experiment, ManualClock, Store
 from bascule.simulation import Simulation, simulate
 from bascule.simulation.worlds.world import Delay, World
 
@@ -40,7 +42,11 @@ DESIGNS = {
     )
     for name, tilt in (("adaptive", 3), ("even-split", 1))
 }
-"""The two tests: the same evidence, error, window and cap; they differ in the split alone."""
+"""Two of the tests: the same evidence, error, window and cap; they differ in the split alone."""
+
+FIXED = "fixed-horizon"
+FIXED_UNITS = 915
+"""Visitors that the test with a fixed horizon has for each button, as the plan says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +55,14 @@ class Standing:
 
     `hours` have passed; once the test has ended, they are those up to its end. `visitors` came so
     far, those whose outcome is not known yet included, and `worse` of them met the worse button.
+    `winner` and `headline` are what the test says.
     """
 
     hours: int
     visitors: int
     worse: int
-    status: Status
+    winner: str | None
+    headline: str
 
     @property
     def days(self) -> float:
@@ -67,8 +75,43 @@ class Standing:
         return self.worse * (max(BUY.values()) - min(BUY.values()))
 
 
+class FixedHorizonTest:
+    """The test that most people run: an even split, a fixed number of visitors, and one look."""
+
+    def __init__(self, seed: int) -> None:
+        # Visitors of a demonstration.
+        self._chance = random.Random(f"fixed horizon of {seed}")  # nosec B311
+        self._due = 0
+        self.units = dict.fromkeys(BUY, 0)
+        self.bought = dict.fromkeys(BUY, 0)
+
+    def pass_hour(self, mood: Mapping[str, float], hours: int) -> None:
+        """Assign the visitors of an hour, while there are places, by chance."""
+        for chance in mood.values():
+            free = [arm for arm, units in self.units.items() if units < FIXED_UNITS]
+            if free:
+                arm = self._chance.choice(free)
+                self.units[arm] += 1
+                self.bought[arm] += chance < BUY[arm]
+                self._due = hours + HOURS
+
+    def is_over(self, hours: int) -> bool:
+        """Return whether every visitor has had a day to buy."""
+        return min(self.units.values()) == FIXED_UNITS and hours >= self._due
+
+    @property
+    def winner(self) -> str | None:
+        """The button that has sold more, if a two-sided test of 5 % says so; else None."""
+        old, green = (self.bought[arm] / self.units[arm] for arm in BUY)
+        pooled = (old + green) / 2
+        spread = math.sqrt(2 * pooled * (1 - pooled) / FIXED_UNITS)
+        if abs(green - old) < NormalDist().inv_cdf(0.975) * spread:
+            return None
+        return "green" if green > old else "control"
+
+
 class Shop:
-    """Visitors of every hour, each of whom goes through both tests."""
+    """Visitors of every hour, each of whom goes through all tests."""
 
     def __init__(self, store: Store, clock: ManualClock, seed: int) -> None:
         self._clock = clock
@@ -79,6 +122,7 @@ class Shop:
         self._tests = {
             name: store.create(name, DESIGNS[name], description=words) for name in reversed(DESIGNS)
         }
+        self._fixed = FixedHorizonTest(seed)
         self.hours = 0
         self.ended: dict[str, int] = {}
         """The hours that each test took which has ended."""
@@ -97,6 +141,10 @@ class Shop:
             test.record_many([(unit, 1.0) for unit, arm in arms.items() if mood[unit] < BUY[arm]])
         self._clock.advance("1h")
         self.hours += 1
+        if FIXED not in self.ended:
+            self._fixed.pass_hour(mood, self.hours)
+            if self._fixed.is_over(self.hours):
+                self.ended[FIXED] = self.hours
         for test in running:
             # Now, so that no visitor comes before what has matured counts.
             test.settle()
@@ -105,13 +153,23 @@ class Shop:
 
     def standings(self) -> dict[str, Standing]:
         """Return where the tests stand."""
-        return {name: self._standing(self._tests[name]) for name in DESIGNS}
+        standings = {name: self._standing(self._tests[name]) for name in DESIGNS}
+        return standings | {FIXED: self._fixed_standing()}
 
     def _standing(self, test: Experiment) -> Standing:
         status = test.status()
         units = {arm.name: arm.units for arm in status.arms}
         worse = units[min(BUY, key=BUY.__getitem__)]
-        return Standing(self.ended.get(test.name, self.hours), status.units, worse, status)
+        winner = None if status.decision is None else status.decision.name
+        hours = self.ended.get(test.name, self.hours)
+        return Standing(hours, status.units, worse, winner, status.headline)
+
+    def _fixed_standing(self) -> Standing:
+        units, winner = self._fixed.units, self._fixed.winner if FIXED in self.ended else None
+        worse = units[min(BUY, key=BUY.__getitem__)]
+        hours = self.ended.get(FIXED, self.hours)
+        words = f"Ship {winner}" if winner else "No difference was found"
+        return Standing(hours, sum(units.values()), worse, winner, words)
 
 
 def shuffle(seed: int) -> Callable[[list[int]], None]:

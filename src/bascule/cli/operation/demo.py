@@ -1,4 +1,4 @@
-"""`bascule demo`: the same visitors in an adaptive test and in one with an even split."""
+"""`bascule demo`: the same visitors in an adaptive test, an even split and a fixed horizon."""
 
 from __future__ import annotations
 
@@ -32,8 +32,11 @@ if TYPE_CHECKING:
     from bascule.simulation import Simulation
 
 
-BAR, WIDEST = 10, 24
+BAR, WIDEST = 6, 24
 """Signs of the bar of a share, and of the longest bar of the histogram."""
+
+CELL = 19
+"""Signs of a cell: who gets green, and the sales lost so far."""
 
 LOOK_HOURS = 12
 """Hours between two rows."""
@@ -41,10 +44,10 @@ LOOK_HOURS = 12
 BIN = 10
 """Sales in a bin of the histogram."""
 
-TYPICAL = 21
+TYPICAL = 5
 """A seed whose two tests are near the averages: most are not."""
 
-TITLES = {"adaptive": "adaptive test", "even-split": "even split"}
+TITLES = {"adaptive": "adaptive test", "even-split": "even split", "fixed-horizon": "fixed horizon"}
 
 PATIENCE = 60.0
 """Seconds that the end waits for the simulation, which takes a few once it is compiled."""
@@ -68,7 +71,7 @@ def command(
     ),
     **options: Any,
 ) -> None:
-    """Watch the same visitors in an adaptive test and in an even split, live on the service."""
+    """Watch the same visitors in three tests: adaptive, even split, and fixed horizon."""
     seed, tests, day_seconds, port = values(OPTIONS, options)
     needed()
     from bascule.live.api import ManualClock, Store
@@ -105,33 +108,33 @@ def _introduce(console: Console, link: str) -> None:
     from bascule.presentation.guarantees import sentence
     from bascule.presentation.numbers import percent
     from bascule.presentation.report import wrapped
-    from bascule.service.demo_shop import BUY, DESIGNS, PER_DAY, PLAN
+    from bascule.service.demo_shop import BUY, DESIGNS, FIXED_UNITS, PER_DAY, PLAN
 
     old, green = (percent(share) for share in BUY.values())
     cost = BUY["green"] - BUY["control"]
     console.print(
         f"A shop tries a green button. {old} of the visitors who see the old button buy,\n"
         f"and {green} of those who see the green one. The shop does not know that: it tests.\n\n"
-        f"{PER_DAY} visitors a day go through two tests at the same time:\n"
-        "  adaptive    sends more visitors to the button that is ahead\n"
-        "  even split  sends half of the visitors to each button\n"
-        "All else is the same: the visitors, the evidence, and a day for each to buy.\n"
+        f"{PER_DAY} visitors a day go through three tests at the same time:\n"
+        "  adaptive       sends more visitors to the button that is ahead\n"
+        "  even split     sends half of the visitors to each, and stops as early\n"
+        f"  fixed horizon  has {FIXED_UNITS} visitors for each and one look, as most tests do\n"
+        "All else is the same: the visitors, and a day for each to buy.\n"
         f"A visitor who meets the old button costs {cost:.2g} sales on average.\n\n"
-        "In both tests, however often you look (proven):"
+        "In the first two, however often you look (proven):"
     )
     for line in wrapped(sentence(error_words(DESIGNS["adaptive"].calibration.error))):
         console.print(line)
     console.print()
     console.print(f"The adaptive design is that of\n  bascule plan {PLAN}\n", soft_wrap=True)
-    console.print(f"Watch both tests: {link}\n", soft_wrap=True)
+    console.print(f"Watch the first two: {link}\n", soft_wrap=True)
 
 
 def _play(console: Console, shop: Shop, hour_seconds: float) -> None:
-    """Let hours pass until both tests have ended, with a row now and then."""
-    console.print(
-        f"{'':14}  {'adaptive test':<29}  even split\n"
-        f"{'day':>4} {'visitors':>9}" + 2 * f"  {'share of green':<17}  {'sales lost':>10}"
-    )
+    """Let hours pass until all tests have ended, with a row now and then."""
+    heading = "".join(f"  {title:<{CELL}}" for title in TITLES.values())
+    console.print(f"{'':14}{heading}".rstrip())
+    console.print(f"{'day':>4} {'visitors':>9}" + len(TITLES) * f"  {'gets green':<12} {'lost':>6}")
     started, before = time.monotonic(), shop.standings()
     while len(shop.ended) < len(before):
         ended = set(shop.ended)
@@ -156,25 +159,32 @@ def _print_row(
     for name, standing in now.items():
         came = standing.visitors - before[name].visitors
         share = 1 - (standing.worse - before[name].worse) / came if came else 0.0
-        # Once a test has ended, or is full, nobody is assigned.
-        bar = f"{'#' * round(BAR * share):<{BAR}} {percent(share, 2):>5}" if came else "-"
-        cells.append(f"{bar:<17}  {standing.lost:>10.1f}")
+        bar = f"{'#' * round(BAR * share):<{BAR}} {percent(share, 2):>5}"
+        if standing.winner:
+            bar = f"all {standing.winner}"
+        elif not came:
+            # A test that is full, or has ended undecided, assigns nobody.
+            bar = "-"
+        cells.append(f"{bar:<12} {standing.lost:>6.1f}")
     console.print(f"{hours / 24:>4.1f} {hours * PER_HOUR:>9,}  {'  '.join(cells)}")
 
 
 def _ending(name: str, standing: Standing) -> str:
-    if standing.status.decision is None:
+    if standing.winner is None:
         return f"The {TITLES[name]} ends undecided, at its horizon."
-    return f"The {TITLES[name]} decides. {standing.status.headline}"
+    return (
+        f"The {TITLES[name]} decides after {standing.visitors:,} visitors. {standing.headline}. "
+        f"From now on everyone gets {standing.winner}."
+    )
 
 
 def _conclude(console: Console, standings: Mapping[str, Standing]) -> None:
-    """Compare the two tests that were played."""
+    """Compare the tests that were played."""
     played = list(standings.values())
     rows = [
         ("", [TITLES[name] for name in standings]),
-        ("winner", [_winner(test) for test in played]),
-        ("days", [f"{test.days:.1f}" for test in played]),
+        ("winner", [test.winner or "undecided" for test in played]),
+        ("days", [f"{test.days:.2f}" for test in played]),
         ("visitors that had come", [f"{test.visitors:,}" for test in played]),
         ("of whom met the old button", [f"{test.worse:,}" for test in played]),
         ("sales lost to it", [f"{test.lost:.0f}" for test in played]),
@@ -184,14 +194,9 @@ def _conclude(console: Console, standings: Mapping[str, Standing]) -> None:
         console.print(f"{label:<28}" + "".join(f"{cell:>14}" for cell in cells))
 
 
-def _winner(standing: Standing) -> str:
-    decision = standing.status.decision
-    return "undecided" if decision is None else decision.name
-
-
 def _compare(console: Console, simulated: AsyncResult[dict[str, Simulation]], runs: int) -> None:
     """Say where the tests that were played lie among many of them."""
-    from bascule.service.demo_shop import PER_DAY
+    from bascule.service.demo_shop import FIXED_UNITS, PER_DAY
 
     if not simulated.ready():
         # Not on standard output, which is the same for the same seed.
@@ -203,15 +208,31 @@ def _compare(console: Console, simulated: AsyncResult[dict[str, Simulation]], ru
         return
     adaptive, even = results["adaptive"], results["even-split"]
     console.print(f"\nSales lost in {runs:,} such tests of each kind, simulated meanwhile:\n")
-    for line in histogram([adaptive.regret.tolist(), even.regret.tolist()], list(TITLES.values())):
+    for line in histogram(
+        [adaptive.regret.tolist(), even.regret.tolist()], list(TITLES.values())[:2]
+    ):
         console.print(line)
     later = (adaptive.decision_time.mean() - even.decision_time.mean()) / PER_DAY
     console.print(
         f"\nIn {runs:,} such tests: {adaptive.regret.mean():.0f} against {even.regret.mean():.0f} "
         f"sales lost on average, {'later' if later > 0 else 'sooner'} by {abs(later):.1f} days.\n"
         f"{adaptive.undecided:,} against {even.undecided:,} of them ended undecided; the old "
-        f"button won {_wins(adaptive):,} against {_wins(even):,} times."
+        f"button won {_wins(adaptive):,} against {_wins(even):,} times.\n"
+        f"A fixed horizon takes {_fixed_days():.1f} days and loses {FIXED_UNITS * 0.05:.0f} sales "
+        "every time."
     )
+    if later > 0:
+        console.print(
+            "\nLater, and cheaper: while the adaptive test goes on, most visitors already get the "
+            "better\nbutton. What it loses includes the days that it takes longer."
+        )
+
+
+def _fixed_days() -> float:
+    """Return how long the test with a fixed horizon takes: its visitors, and a day for the last."""
+    from bascule.service.demo_shop import FIXED_UNITS, PER_DAY
+
+    return 2 * FIXED_UNITS / PER_DAY + 1
 
 
 def _wins(simulation: Simulation) -> int:

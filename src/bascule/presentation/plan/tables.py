@@ -96,7 +96,7 @@ def pace_table(plan: Plan) -> Table:
                 amount(paces[0].unwon),
             )
         )
-    heading = ("traffic", "share", "tilt", "days", "90 % by", "lost", "no effect", "unwon")
+    heading = ("traffic", "share", "tilt", "days", "90 % by", "lost", "no effect", "forgone")
     strong = tuple(place for place, place_rule in enumerate(alike) if place_rule == mine)
     return Table((heading, *rows), "Other shares of the traffic", strong)
 

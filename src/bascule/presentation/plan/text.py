@@ -293,8 +293,8 @@ def waiting_words(plan: Plan) -> str:
     request = plan.request
     return (
         "A smaller share of the traffic costs less in the test and takes longer (`share`); each "
-        f"day without the better arm for everyone leaves {amount(request.unwon_per_day)} "
-        f"{request.cost_unit} unwon."
+        f"day without the better arm for everyone forgoes {amount(request.unwon_per_day)} "
+        f"{request.cost_unit}."
     )
 
 
