@@ -14,7 +14,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-WIDTH, HEIGHT = 1200, 1480
+WIDTH, HEIGHT = 1200, 1690
 COLOURS = 128
 
 
@@ -60,12 +60,15 @@ def fill(bs, store, clock):
     """Days of a shop in which a short form sells more."""
     window = bs.Measure("2d", "any")
     design = bs.Design(
-        ["today", "short"], bs.Bernoulli(), bs.Tilt(5), max_units=60_000, measure=window
+        ["today", "short"],
+        bs.Bernoulli(),
+        bs.Tilt(5, effect=0.03, power=0.9, baseline=0.1, futility=0.2),
+        measure=window,
     )
     words = "Fewer fields: more people finish their order"
     test = store.create("checkout-form", design, description=words)
     chance, buys = random.Random(8), {"today": 0.10, "short": 0.13}
-    for quarter in range(48):
+    for quarter in range(36):
         units = [f"{quarter}-{i}" for i in range(60)]
         arms = test.assign_many(units)
         pairs = zip(units, arms, strict=True)

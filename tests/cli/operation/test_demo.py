@@ -72,9 +72,12 @@ def test_the_demo_plays_the_same_visitors_in_both_tests_on_the_service(
     # A test that ends at its horizon enrols nobody while it waits for the last outcomes.
     assert even.visitors < even.hours * demo_shop.PER_HOUR
     # With this seed one test decides and the other does not.
-    assert "Ship green" in out
+    assert f"The adaptive test decides after {adaptive.visitors:,} visitors. Ship green" in out
+    assert "From now on everyone gets green." in out
+    assert "all green" in out
     assert "The even split ends undecided, at its horizon." in out
-    assert figures(out, "winner") == ["green", "undecided"]
+    assert figures(out, "winner") == ["green", "undecided", "green"]
+    assert "Later, and cheaper" in out
     averages = re.search(r"In 300 such tests: (\d+) against (\d+) sales lost on average", out)
     assert averages is not None
     assert int(averages[1]) < int(averages[2])
