@@ -17,7 +17,7 @@ TESTS := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 # Modules are compiled once, not again in each of the many processes that tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test test-engines lint dist bench predictions peeking honesty peers docs images clean clients unleash browser java pytest
+.PHONY: install demo test test-engines lint dist bench predictions peeking honesty peers benchmark docs images clean clients unleash browser java pytest
 
 install: $(INSTALLED)
 
@@ -111,6 +111,10 @@ honesty: install
 
 peers: install
 	$(BIN)/python -m bench.peers
+
+# Published problems, rules of others and ours: docs/research/benchmark.md and its picture.
+benchmark: install
+	$(BIN)/python -m bench.benchmark
 
 # Without --fresh-env the search of a second build would lose the index terms of unchanged pages.
 docs: install

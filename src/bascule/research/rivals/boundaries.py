@@ -1,0 +1,100 @@
+"""Boundaries of sequential tests of pairs: the total of differences at which one arm has won.
+
+A pair is one unit of each arm. All tests are one-sided at `error`, know the variance of an outcome,
+and are given the pairs that have come, 1, 2, ..., `pairs`. GAVI and mSPRT come as two-sided
+formulas, which are used at twice the error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from bascule.core.evidence.horizon import quantile
+from bascule.core.types import FloatArray
+from bascule.research.rivals.group_sequential import spending_bounds
+
+
+class PairTest(NamedTuple):
+    """What a boundary depends on: the pairs planned, the variance of an outcome, the error."""
+
+    pairs: int
+    variance: float
+    error: float
+
+    @property
+    def counts(self) -> FloatArray:
+        """The pairs that have come, at each of them."""
+        return np.arange(1.0, self.pairs + 1.0)
+
+
+Boundary = Callable[[FloatArray], FloatArray]
+"""(totals, a row for each run) -> boundaries that fit them."""
+
+
+def fixed(test: PairTest) -> Boundary:
+    """Return the boundary of a test that looks once, at the end."""
+    line = np.full(test.pairs, math.inf)
+    line[-1] = quantile(1 - test.error) * math.sqrt(2 * test.variance * test.pairs)
+    return lambda totals: line  # noqa: ARG005
+
+
+def gavi(test: PairTest, narrowest: int) -> Boundary:
+    """Return the normal mixture of Howard et al. (2021), narrowest at this number of pairs."""
+    level, n = 2 * test.error, test.counts
+    rho = narrowest / (math.log(math.log(math.e / level**2)) - 2 * math.log(level))
+    line = np.sqrt(2 * test.variance * (n + rho) * np.log((n + rho) / (rho * level**2)))
+    return lambda totals: line  # noqa: ARG005
+
+
+def msprt(test: PairTest, effect: float | None) -> Boundary:
+    """Return the mixture of Johari et al. as Lindon et al. (2024) write it.
+
+    The mixture is that of an effect that is stated, or, with None, of the one that is seen so far,
+    which no proof covers.
+    """
+    level, n = 2 * test.error, test.counts
+
+    def boundary(totals: FloatArray) -> FloatArray:
+        with np.errstate(all="ignore"):
+            seen = totals / n if effect is None else effect
+            phi = 4 * test.variance / seen**2
+            part = np.log((phi + 2 * n) / (phi * level**2)) * (phi + 2 * n) / (2 * n)
+            line: FloatArray = np.sqrt(2 * test.variance * n * part)
+        return line
+
+    return boundary
+
+
+def flat(test: PairTest) -> Boundary:
+    """Return the flat boundary of YEAST (Kurennoy et al. 2024), by Levy's inequality."""
+    line = np.full(
+        test.pairs, quantile(1 - test.error / 2) * math.sqrt(2 * test.variance * test.pairs)
+    )
+    return lambda totals: line  # noqa: ARG005
+
+
+def group_sequential(test: PairTest, looks: int, power: float) -> Boundary:
+    """Return the boundary of looks at equal distances that spend `error t^power` by time t."""
+    ends = [test.pairs * (look + 1) // looks for look in range(looks)]
+    bounds = spending_bounds(
+        [end / test.pairs for end in ends], lambda time: test.error * time**power
+    )
+    line = np.full(test.pairs, math.inf)
+    for end, bound in zip(ends, bounds, strict=True):
+        line[end - 1] = bound * math.sqrt(2 * test.variance * end)
+    return lambda totals: line  # noqa: ARG005
+
+
+def first_passage(totals: FloatArray, boundary: Boundary) -> FloatArray:
+    """Return the pair at which each run crosses its boundary; infinite if it does not.
+
+    >>> first_passage(np.array([[1.0, 3.0], [0.0, 1.0]]), lambda totals: np.array([2.0, 2.0]))
+    array([ 2., inf])
+    """
+    crossed = totals > boundary(totals)
+    found: FloatArray = np.where(crossed.any(axis=1), crossed.argmax(axis=1) + 1.0, math.inf)
+    return found
