@@ -1,7 +1,7 @@
-"""Draw the pictures of *How it works*: `python docs/pictures.py docs/images`.
+"""Draw the pictures of the pages: `python docs/pictures.py docs/images`.
 
-All three are computed, from the problem that `bascule plan` answers without options: 5 % against
-6 %, 5,000 visitors a day, error 5 %, power 90 %. The seeds are fixed.
+Those of *How it works* are computed from the problem that `bascule plan` answers without options:
+5 % against 6 %, 5,000 visitors a day, error 5 %, power 90 %. The seeds are fixed.
 """
 
 from __future__ import annotations
@@ -125,8 +125,33 @@ def draw_trend(folder):
     (folder / "how-a-trend-cancels.svg").write_bytes(rendered(figure, "svg"))
 
 
+def draw_plan(folder):
+    """Draw the figure of the README's plan, as `bascule plan --figure` does."""
+    plan = bs.plan(baseline="5%", lift="20%", units_per_day=PER_DAY, window="1d", deadline_days=28)
+    (folder / "plan.svg").write_bytes(rendered(plan.plot(), "svg"))
+
+
+def draw_analysis(folder):
+    """Draw the figure of the log on the page of logs, as `bascule analyze --figure` does."""
+    import numpy as np
+
+    random = np.random.default_rng(0)
+    day = np.repeat(np.arange(14), 400)
+    variant = random.choice(["control", "green"], 5600)
+    start = np.datetime64("2026-03-01T00:00:00")
+    seconds = (86_400 * (day + random.random(5600))).astype("timedelta64[s]")
+    bought = (random.random(5600) < np.where(variant == "green", 0.16, 0.10)).astype(int)
+    log = {"user_id": range(5600), "variant": variant, "ts": start + seconds, "bought": bought}
+    answer = bs.analyze(log, "bought", assigned=bs.Assigned(weights=[1, 1]))
+    assert answer.decision is not None
+    assert (answer.decision.name, answer.decided) == ("green", "2026-03-13")
+    (folder / "analysis.svg").write_bytes(rendered(answer.plot(), "svg"))
+
+
 if __name__ == "__main__":
     target = Path(sys.argv[1])
+    draw_plan(target)
+    draw_analysis(target)
     draw_test(target)
     draw_trade_off(target)
     draw_trend(target)

@@ -69,9 +69,9 @@ def analyze(
     design
         Arms, outcome, error, measure and guardrails, in place of options.
     error
-        Bound on the probability that either of two equal arms wins, 0.05 if not given.
+        False positive rate, at most, however often you look; 0.05 if not given.
     sides
-        With 1, `error` bounds that a worse arm wins, and intervals are 90 % ones.
+        With 1, `error` is the probability that a worse arm wins, and intervals are 90 % ones.
     control
         The arm that others are compared with, the first one if not given.
     covariate

@@ -283,7 +283,7 @@ class Asked:
     sides: Annotated[
         int | None,
         Option(
-            "1: the error bounds that a worse arm wins, and 5% gives 90 % intervals.",
+            "1: the error is the probability that a worse arm wins; 5% gives 90 % intervals.",
             kind="whole",
             limits=(1, 2),
             group="basics",

@@ -170,7 +170,7 @@ class PlanFields(Declared):
     ] = None
     """How often a steered test runs, in seconds or as "1d"."""
     error: Annotated[float, replace(ERROR, limits=(0, 0.499))] = DEFAULT_ERROR
-    """Bound on the probability that either of two equal arms wins (with `sides=1`, a worse arm)."""
+    """False positive rate, at most (with `sides=1`, the probability that a worse arm wins)."""
     goal: Annotated[Goal, GOAL] = "increase"
     """With "decrease" the lowest mean is the best, and a lift is usually negative."""
     sample: Annotated[

@@ -201,8 +201,8 @@ def frontier(
     - `means`: the mean of each arm.
     - `outcome`: the outcome model; or a design, whose rule is compared with the other rules for its
       outcomes and error.
-    - `error`, `sides`: the bound on the probability that a worse arm wins, or with `sides=2` that
-      either of two equal arms does.
+    - `error`, `sides`: the probability, at most, that a worse arm wins; with `sides=2` the false
+      positive rate.
     - `effect`: a difference to find; it adds tilted blocks that are given it.
     - `alphas`, `tilts`: the settings of UCB and of tilted blocks.
     - `rules`: names of families of rules, and further rules to compare. Without a name all families
