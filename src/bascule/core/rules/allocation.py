@@ -19,7 +19,7 @@ from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Setting
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.blocks.steps import Share
-from bascule.core.rules.base import RULES, Rule
+from bascule.core.rules.base import Rule
 from bascule.core.rules.tilt import Tilt
 
 PACKAGE = __name__.partition(".")[0]
@@ -118,11 +118,6 @@ def is_ours(rule: Rule) -> bool:
         return False
     kept = all(getattr(cls, name) is getattr(BlockAllocation, name) for name in FINAL)
     return kept and type(rule.like) is Tilt
-
-
-def outside_rules() -> tuple[str, ...]:
-    """Return the kinds of the registered rules that are not part of the package."""
-    return tuple(kind for kind in RULES.kinds if not _of_package(RULES.get(kind)))
 
 
 def _of_package(cls: type[Rule]) -> bool:

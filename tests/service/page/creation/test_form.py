@@ -182,3 +182,39 @@ def test_a_cap_is_chosen_from_earlier_outcomes_and_the_plan_says_what_is_compare
     for both in ({**money, "high": "50"}, {**amount, "low": "1"}, {**amount, "sigma": "40"}):
         with pytest.raises(InputError, match="does not go with"):
             Form.read(both).request()
+
+
+def test_a_rule_of_the_package_is_planned_beside_the_usual_ones() -> None:
+    form = Form.read({"other_rule": "ucb", "rule-alpha": "3"})
+    assert form.rules() == (bs.UCB(3),)
+    problems = problem_words(Form.read({"other_rule": "ucb", "rule-alpha": "x"}).problems())
+    assert list(problems) == ["rule-alpha"]
+    assert list(Form.read({"other_rule": "etc", "rule-alpha": "3"}).problems()) == ["rule-alpha"]
+
+
+STARS = {"outcome": "bounded", "low": "1", "high": "5", "baseline": "3", "lift": "0.2"}
+
+
+@pytest.mark.parametrize(
+    ("missing", "expected"), [("3", 3.0), ("exclude", "exclude"), ("", None), ("0", None)]
+)
+def test_limits_without_0_need_an_outcome_of_units_without_events(
+    missing: str, expected: float | str | None
+) -> None:
+    form = Form.read({**STARS, "aggregate": "mean", "missing": missing})
+    plan = first_stage(form.request())
+    if expected is None:
+        with pytest.raises(InputError, match="missing") as refused:
+            form.design(plan)
+        assert refused.value.field == "missing"
+    else:
+        measure = form.design(plan).measure
+        assert measure is not None
+        assert measure.missing == expected
+
+
+def test_an_empty_field_is_not_quoted() -> None:
+    for field in ("units_per_day", "window", "error", "name"):
+        words = problem_words(Form.read({field: ""}).problems(is_to_be_created=True))
+        assert field in words, (field, words)
+        assert "got" not in words[field]

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[4]
 FORM = """
 from tests.outside import Explore, Rating, registered
 with registered():
+    from bascule.core.rules import RULES
     from bascule.service.page.creation import options
     from bascule.service.page.creation.form import Form, problem_words
     from bascule.service.page.creation.plans import first_stage, plan_view
@@ -22,15 +23,15 @@ with registered():
     from bascule.service.page.render import render
 
     assert options.outcomes_with("best") == ("rating",) and "best" in options.OF_SOME_OUTCOMES
-    assert options.FORM["outside"].choices == ("none", "explore")
+    assert options.FORM["other_rule"].choices == ("none", *RULES.kinds)
     assert options.rules_with("rule-epsilon") == ("explore",)
     assert "rule-epsilon" in options.ADVANCED
 
-    typed = {"outside": "explore", "rule-epsilon": "10%", "outcome": "rating", "best": "7"}
+    typed = {"other_rule": "explore", "rule-epsilon": "10%", "outcome": "rating", "best": "7"}
     typed |= {"baseline": "3", "lift": "0.4", "name": "stars", "counts": "first"}
     form = Form.read(typed)
     assert form.rules() == (Explore(0.1),) and form.request().outcome == Rating(7)
-    assert Form.read({**typed, "outside": "none", "rule-epsilon": ""}).rules() == ()
+    assert Form.read({**typed, "other_rule": "none", "rule-epsilon": ""}).rules() == ()
     plan = first_stage(form.request(), form.rules())
     answer = plan_view(plan, form.choice)
     assert answer.picked.rule.label == "Explore_0.1"

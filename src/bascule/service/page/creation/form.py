@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import Audience
 from bascule.core.errors import InputError
 from bascule.core.inputs.checks import amount
-from bascule.core.metrics.measure import Measure
+from bascule.core.metrics.measure import Measure, Missing
 from bascule.core.metrics.metric import Metric, metric_of
 from bascule.core.options import check_given, make, options_of
 from bascule.core.outcomes import OUTCOMES, Bounded, Outcome
@@ -66,24 +66,24 @@ class Form:
         return [line.strip() for line in self["arms"].splitlines() if line.strip()]
 
     def rules(self) -> tuple[Rule, ...]:
-        """The rule from outside that is planned beside the usual ones, if one was chosen."""
-        kind = self.typed.get("outside", NO_RULE)
+        """The rule that is planned beside the usual ones, if one was chosen."""
+        kind = self.typed.get("other_rule", NO_RULE)
         values = {
-            name.removeprefix(OF_RULE): text
+            name.removeprefix(OF_RULE): _entries(name, text)
             for name, text in self._given().items()
             if name.startswith(OF_RULE)
         }
         if kind == NO_RULE:
             return ()
         try:
-            return (make(RULES, FORM["outside"].read(kind), values),)
+            return (make(RULES, FORM["other_rule"].read(kind), values),)
         except InputError as error:
             named = f"{OF_RULE}{error.field}"
             raise InputError(named if named in FORM else error.field, str(error)) from None
 
     @property
     def choice(self) -> str:
-        """The design that was chosen: the rule from outside, if nothing else was."""
+        """The design that was chosen: that of the other rule, if nothing else was."""
         return self["rule"] or next((rule.label for rule in self.rules()), "")
 
     def _given(self) -> dict[str, str]:
@@ -138,7 +138,7 @@ class Form:
                 values[name] = text == "yes"
             elif not is_unused and (text or (option.default and name != "baseline")):
                 # A field that has a usual value must not be empty.
-                values[name] = option.read(text)
+                values[name] = option.read(_entries(name, text))
         sample = self._sample()
         outcome, lift = self._outcome(sample), self._lift()
         # Names and windows that no design could have are refused before any planning.
@@ -174,7 +174,10 @@ class Form:
     def _measure(self, outcome: Outcome) -> Measure:
         """Return the measure of a metric; events of a ratio are always added."""
         aggregate = "any" if outcome.binary else "sum" if outcome.pairs else self["aggregate"]
-        missing = "zero" if aggregate in ("mean", "last") else None
+        usual = "zero" if aggregate in ("mean", "last") else None
+        missing: Any = usual if outcome.binary else self["missing"].strip() or usual
+        if missing not in (None, *get_args(Missing)):
+            missing = amount("missing", missing, "or zero, or exclude")
         return Measure(self["window"], aggregate, missing)  # type: ignore[arg-type]
 
     def _metrics(self) -> tuple[Metric, ...]:
@@ -217,6 +220,13 @@ class Form:
         return make(OUTCOMES, kind, values)
 
 
+def _entries(name: str, text: str) -> str | list[str]:
+    """Return what was typed into a field, as a list of its lines if the option takes several."""
+    if not FORM[name].many:
+        return text
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
 def chosen(plan: Plan, choice: str) -> Candidate:
     """Return the point of the frontier that a choice names: by its role, or by its label.
 
@@ -242,9 +252,11 @@ def problem_words(problems: Mapping[str, InputError]) -> dict[str, str]:
     >>> wrong = InputError("baseline", "baseline must be a number (got 'x')")
     >>> problem_words({"baseline": wrong})
     {'baseline': "Baseline must be a number (got 'x')."}
+
+    That a field is empty can be seen.
     """
     said = {}
     for name, problem in problems.items():
-        text = problem.spelled(lambda field: TITLES.get(field, field))
+        text = problem.spelled(lambda field: TITLES.get(field, field)).replace(" (got '')", "")
         said[FIELD.get(name, name)] = f"{text[:1].upper()}{text[1:]}."
     return said

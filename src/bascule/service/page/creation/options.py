@@ -10,7 +10,6 @@ from bascule.core.options import Option, Options, options_of, parameters
 from bascule.core.outcomes import OUTCOMES
 from bascule.core.registry import Registry
 from bascule.core.rules import RULES
-from bascule.core.rules.allocation import outside_rules
 from bascule.planning.request.options import PLAN
 
 Counts = Literal["window", "first"]
@@ -45,9 +44,18 @@ class LiveOptions(TypedDict, total=False):
     aggregate: Annotated[
         Aggregate,
         Option(
-            "How the events of a unit are combined; without any event it counts as 0.",
+            "How the events of a unit are combined.",
             label="Combine the events of a unit",
             default="sum",
+            group="outcome",
+        ),
+    ]
+    missing: Annotated[
+        str,
+        Option(
+            "What a unit without any event counts as: a number, zero, or exclude (not for ratios).",
+            label="A unit without events",
+            unset="0",
             group="outcome",
         ),
     ]
@@ -86,36 +94,28 @@ PARAMETERS = parameters(OUTCOMES)
 """Parameters of the outcome models."""
 
 NO_RULE, OF_RULE = "none", "rule-"
-"""The choice of no rule from outside, and what the fields for parameters of such rules begin with.
-"""
-
-OUTSIDE = outside_rules()
+"""The choice of no other rule, and what the fields for parameters of rules begin with."""
 
 
 def _rule_fields() -> dict[str, Option]:
-    """Return the choice of a rule from outside and the parameters of all of them, if there are any.
-
-    The usual ones are chosen by the plan.
-    """
-    if not OUTSIDE:
-        return {}
+    """Return the choice of another rule, and the parameters of all registered rules."""
     choice = Option(
-        "A rule that is not part of bascule, to plan beside the usual ones. It is chosen unless "
-        "you choose another design.",
-        label="Rule from outside",
-        name="outside",
+        "A rule with parameters of your choice, to plan beside the usual designs. It is chosen "
+        "unless you choose another design.",
+        label="Another rule",
+        name="other_rule",
         kind="choice",
-        choices=(NO_RULE, *OUTSIDE),
+        choices=(NO_RULE, *RULES.kinds),
         default=NO_RULE,
     )
     parameters = {
         f"{OF_RULE}{option.flag or name}": replace(
             option, label=option.title, default="", unset=option.default, group="advanced"
         )
-        for kind in OUTSIDE
+        for kind in RULES.kinds
         for name, option in options_of(RULES.get(kind)).items()
     }
-    return {"outside": choice, **parameters}
+    return {"other_rule": choice, **parameters}
 
 
 def _has_option(registry: Registry[Any], kind: str, name: str) -> bool:
@@ -213,7 +213,7 @@ def outcomes_with(name: str) -> tuple[str, ...]:
     """
     if name in ("sample", "cap"):
         return ("bounded",)
-    if name == "aggregate":
+    if name in ("aggregate", "missing"):
         return tuple(kind for kind in OFFERED if not OUTCOMES.get(kind).binary)
     if name not in PARAMETERS:
         return OFFERED
@@ -221,10 +221,12 @@ def outcomes_with(name: str) -> tuple[str, ...]:
 
 
 def rules_with(name: str) -> tuple[str, ...]:
-    """Return the rules from outside that a field is for; none if it is for all designs."""
+    """Return the rules that a field is for; none if it is for all designs."""
     if not name.startswith(OF_RULE):
         return ()
-    return tuple(kind for kind in OUTSIDE if _has_option(RULES, kind, name.removeprefix(OF_RULE)))
+    return tuple(
+        kind for kind in RULES.kinds if _has_option(RULES, kind, name.removeprefix(OF_RULE))
+    )
 
 
 OF_SOME_OUTCOMES = tuple(name for name in OF_OUTCOME if outcomes_with(name) != OFFERED)

@@ -46,6 +46,15 @@
   });
   document.addEventListener("htmx:beforeRequest", function (event) { if (isOfPlan(event)) { editsAsked = edits; } });
   document.addEventListener("htmx:afterSwap", function (event) { if (event.target.id === "answer") { mark(edits !== editsAsked); } });
+  /* A field with a problem beside it is marked. */
+  document.addEventListener("htmx:afterSettle", function (event) {
+    if (event.target.id !== "answer") { return; }
+    document.querySelectorAll("form.new .field").forEach(function (field) {
+      const problem = field.querySelector(".bad"), box = field.querySelector("input, select, textarea");
+      if (!problem || !box) { return; }
+      if (problem.textContent.trim()) { box.setAttribute("aria-invalid", "true"); } else { box.removeAttribute("aria-invalid"); }
+    });
+  });
   ["htmx:sendError", "htmx:responseError"].forEach(function (name) {
     document.addEventListener(name, function (event) {
       if (!isOfPlan(event) || (event.detail.xhr && event.detail.xhr.status === 401)) { return; }
@@ -69,18 +78,18 @@
       });
     }
   }
-  /* A rule from outside has parameters of its own. */
+  /* Every rule has parameters of its own. */
   function fitRule(form, clear) {
-    const rule = form.querySelector("[name=outside]");
+    const rule = form.querySelector("[name=other_rule]");
     if (!rule) { return; }
     form.querySelectorAll("[data-rules]").forEach(function (field) {
       field.hidden = !field.dataset.rules.split(" ").includes(rule.value);
-      if (field.hidden && clear) { field.querySelectorAll("input, select").forEach(function (box) { box.value = ""; }); }
+      if (field.hidden && clear) { field.querySelectorAll("input, select, textarea").forEach(function (box) { box.value = ""; }); }
     });
   }
   document.addEventListener("change", function (event) {
     if (event.target.name === "outcome") { fitOutcome(event.target.form, true); }
-    if (event.target.name === "outside") { fitRule(event.target.form, true); }
+    if (event.target.name === "other_rule") { fitRule(event.target.form, true); }
   }, true);
   document.querySelectorAll("form.new").forEach(function (form) { fitOutcome(form, false); fitRule(form, false); });
   document.addEventListener("submit", function (event) {
