@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +158,8 @@ def test_a_time_that_is_not_readable_is_shown() -> None:
 def test_without_times_nothing_is_said_about_time() -> None:
     found = bs.analyze(table(ts=None))
     assert found.days_left is None
-    assert found.headline == "No decision yet"
+    wanted = "No difference shown at a single look (p = 0.86, --once) or at several"
+    assert found.headline == wanted
     assert found.saved is None
     assert "day" not in found.evidence.explanation
     (gaps,) = (check for check in found.checks if check.name == "gaps")
@@ -364,3 +366,22 @@ def test_kinds_of_events_are_counted_by_column_and_kind() -> None:
     with pytest.raises(bs.InputError, match=r"kinds of events.*'event=seen' or 'event=buy'"):
         bs.analyze(log, "event")
     assert [arm.mean for arm in bs.analyze(log, "event=buy").arms] == [0.5, 0.5]
+
+
+def test_a_log_that_has_ended_is_answered_by_its_single_look() -> None:
+    rng, n = np.random.default_rng(6), 4000
+    arm = rng.integers(2, size=n)
+    log = {
+        "unit": list(range(n)),
+        "arm": np.take(["a", "b"], arm).tolist(),
+        "value": (rng.random(n) < 0.2 + 0.035 * arm).astype(int).tolist(),
+    }
+    ended = bs.analyze(log)
+    assert ended.decision is None
+    assert ended.headline.startswith("If this is the only look, b is the best arm (p = ")
+    once = bs.analyze(log, looks=1)
+    assert once.headline.startswith("b is the best arm by one look")
+    # A log whose last day is today is that of a test that runs.
+    today = datetime.now(UTC).date()
+    days = [str(today - timedelta(days=i % 5)) for i in range(n)]
+    assert bs.analyze(log | {"ts": days}).headline.startswith("No decision yet")

@@ -13,16 +13,17 @@ from bascule.analysis import allocation, checks, split
 from bascule.analysis.assigned import Assigned
 from bascule.analysis.evidence.course import DailyCourse, DecisionTerms
 from bascule.analysis.evidence.kinds import Evidence
+from bascule.analysis.evidence.several import e_value
 from bascule.analysis.log.rows import TIME_UNREADABLE
 from bascule.analysis.log.times import FORMAT_HINT
 from bascule.analysis.parts import part_of
-from bascule.analysis.reduce.moments import Centre, adjusted_mean
+from bascule.analysis.reduce.moments import UNITS, Centre, adjusted_mean
 from bascule.analysis.reduce.sums import Sums, added
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import SAMPLE_RATIO, Analysis, ArmAnswer, Check
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.evidence.spread import skewness, units_needed
+from bascule.core.evidence.spread import FEWEST_UNITS, skewness, units_needed
 from bascule.core.metrics.effects import Contrast, Effect, contrasts, signed
 from bascule.core.metrics.metric import DIRECTION, Goal
 from bascule.core.outcomes import Gaussian
@@ -172,6 +173,7 @@ def answer(
         last_day=None if times == "none" else sums.days[-1].isoformat(),
         arms=part.arms,
         effects=signed(part.design, effects),
+        e_values=tuple(e_value(one) for one in course.log_e_values),
         decision=course.decision,
         decided=None if times == "none" else course.decided,
         days=tuple(replace(day, effects=signed(part.design, day.effects)) for day in course.days),
@@ -194,6 +196,7 @@ def answer(
                 if between and sums.scores is None
                 else ()
             ),
+            *narrowed(part.design, moments, reduced.reading.covariate),
             *no_lift(part.arms, part.design.control_arm, compared),
             *other_difference(part.arms, effects, reduced.reading.covariate),
         ),
@@ -387,6 +390,30 @@ def notes_on(
     if design is not None and design.procedure.counts == "units" and design.procedure.even:
         notes.append(f"the log is compared day by day, not in the rounds of {design.rule.label}")
     return notes
+
+
+def narrowed(design: Design, moments: FloatArray | None, covariate: str | None) -> list[str]:
+    """Say how much narrower the intervals are because of the covariate, against the control."""
+    if moments is None or covariate is None or not len(moments):
+        return []
+    by_arm = moments.sum(axis=0)
+    control, words = design.arms.index(design.control_arm), []
+    for place, name in enumerate(design.arms):
+        pair = by_arm[[control, place]]
+        if place == control or min(pair[:, UNITS]) < FEWEST_UNITS:
+            continue
+        common = Centre.within(pair)
+        if not (common.per > 0.0 and all(Centre.of(arm).per > 0.0 for arm in pair)):
+            continue
+        plain = sum(Centre.of(arm).ratio_variance / Centre.of(arm).units for arm in pair)
+        left = sum(adjusted_mean(Centre.of(arm), common)[1] / Centre.of(arm).units for arm in pair)
+        if plain > 0.0:
+            words.append(
+                f"{name} - {design.control_arm} {100 * (1 - math.sqrt(left / plain)):.0f} %"
+            )
+    if not words:
+        return []
+    return [f"because of {covariate}, intervals are narrower by: {', '.join(words)}"]
 
 
 def no_lift(arms: Sequence[ArmAnswer], control: str, contrasts: Sequence[Contrast]) -> list[str]:

@@ -11,13 +11,15 @@ from bascule.analysis.allocation import checked_weights
 from bascule.analysis.api import one_line
 from bascule.analysis.assemble import answer
 from bascule.analysis.call import Asked, Log, LogMetric
+from bascule.analysis.evidence.several import standing
 from bascule.analysis.log.log import read_log
 from bascule.analysis.log.naming import named, with_kind
 from bascule.analysis.log.recognise import recognised
-from bascule.analysis.log.rows import NO_ARM, compared
+from bascule.analysis.log.rows import NO_ARM, compared, natural
 from bascule.analysis.reduce.reduction import reduced
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import Analysis
+from bascule.analysis.savings import Savings, savings_of
 from bascule.analysis.source.open import MEMORY, connections, open_tables
 from bascule.analysis.source.places import Unreadable, run, stored
 from bascule.core.errors import InputError
@@ -31,7 +33,9 @@ class LogAnswer:
     `leader` is the winner, or the arm that looks best; the difference is that of the leader minus
     its nearest rival; where outcomes are `binary`, 0 or 1, it is a difference of shares. `flagged`
     names the checks that found something. A log that could not be analysed has the reason in
-    `problem`, and nothing else.
+    `problem`, and nothing else. `e_value` is the evidence at the end of the log against all arms
+    being equal, and a test `stands` if at most 5 % of those that stand are false, in expectation.
+    `savings` is what it would have cost with a planned adaptive design.
     """
 
     test: str
@@ -48,6 +52,9 @@ class LogAnswer:
     flagged: str = ""
     problem: str = ""
     binary: bool = False
+    e_value: float | None = None
+    stands: bool = False
+    savings: Savings | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +90,9 @@ class LogCollection(Reported):
         """Return a row for each test, and how many are decided."""
         return presenter("analysis.report").collection_report(self)
 
+
+MOST_FORECASTS = 500
+"""Of more tests than about this many, an even part is compared with adaptive designs."""
 
 Progress = Callable[[str, int, int], None]
 """Called with the name of what is done, how much of it is done, and how much there is."""
@@ -155,14 +165,19 @@ def _answers(
     total = reduced(request, read_log(asked, metric, request, table, used=used))
     request = replace(request, control=control)
     rows = []
+    every = -(-len(labels) // MOST_FORECASTS)
     for number, test in enumerate(sorted(labels), start=1):
         try:
             row, names = _of_test(total, test, labels[test], control)
             weights = checked_weights(names, asked.assigned)
-            rows.append(_row(test, answer(request, row, test, weights, request.error)))
+            found = answer(request, row, test, weights, request.error)
+            savings = savings_of(found) if number % every == 0 else None
+            rows.append(replace(_row(test, found), savings=savings))
         except InputError as problem:
             rows.append(LogAnswer(test, problem=str(problem)))
         report("tests", number, len(labels))
+    stand = standing([row.e_value for row in rows])
+    rows = [replace(row, stands=stands) for row, stands in zip(rows, stand, strict=True)]
     return tuple(rows), total.excluded | total.table.excluded
 
 
@@ -170,7 +185,7 @@ def _of_test(
     total: Reduced, test: str, arms: list[str], control: str | None
 ) -> tuple[Reduced, tuple[str, ...]]:
     """What is known of one test, and its arms, the control first."""
-    names = compared(arms, control)
+    names = compared(sorted(arms, key=natural), control)
     if test not in total.table.segments:
         raise InputError("events", "events: no row of the test can be used")
     places = [arms.index(name) for name in names]
@@ -237,6 +252,9 @@ def _row(name: str, analysis: Analysis) -> LogAnswer:
         analysis.guarantee,
         ", ".join(check.name for check in analysis.flagged),
         binary=analysis.design.outcome.binary,
+        e_value=math.fsum(analysis.e_values) / len(analysis.e_values)
+        if analysis.e_values
+        else None,
     )
 
 

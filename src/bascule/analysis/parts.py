@@ -12,6 +12,7 @@ from bascule.analysis.evidence.course import DailyCourse, Day, DecisionTerms, Ju
 from bascule.analysis.evidence.fixed import Mean, OneLook, adjusted_look, one_look
 from bascule.analysis.evidence.kinds import Evidence, chosen_evidence, course_by
 from bascule.analysis.evidence.pairs import adjusted
+from bascule.analysis.evidence.several import from_p_value
 from bascule.analysis.reduce.moments import Centre
 from bascule.analysis.reduce.sums import Sums
 from bascule.analysis.request import Reduced, Request
@@ -113,7 +114,8 @@ def _at_one_look(
     effects = terms.effects_with((-effect.difference, -effect.high, -effect.low) for effect in once)
     last = len(counted.days) - 1
     day = Day(counted.days[last].isoformat(), *counted.at_end_of(last), effects)
-    return fixed, course_of_looks([(day, Judge(terms).see(effects))])
+    course = course_of_looks([(day, Judge(terms).see(effects))])
+    return fixed, replace(course, log_e_values=tuple(from_p_value(one.p_value) for one in once))
 
 
 def _known_dates(request: Request, reduced: Reduced, sums: Sums) -> list[date]:

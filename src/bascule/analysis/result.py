@@ -10,6 +10,7 @@ from bascule.analysis.call import LogMetric
 from bascule.analysis.evidence.course import Day
 from bascule.analysis.evidence.fixed import OneLook
 from bascule.analysis.evidence.kinds import Evidence
+from bascule.analysis.evidence.several import standing
 from bascule.analysis.log.reading import Reading
 from bascule.core.design import Design
 from bascule.core.evidence.calibration import Guarantee
@@ -85,6 +86,10 @@ class Score:
     verdict: str
     guarantee: Guarantee
     binary: bool
+    e_value: float | None = None
+    """Evidence against no difference, as an e-value at the end of the log."""
+    stands: bool = False
+    """Whether there is a difference if at most 5 % of those that stand are false."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +137,8 @@ class Analysis(Reported):
     """Which columns were used, and how they were read."""
     contrasts: tuple[Contrast, ...] = ()
     """Each treatment minus the control, with the relative lift."""
+    e_values: tuple[float, ...] = ()
+    """For each of the `effects`, an e-value of no difference at the end of the log."""
     once: tuple[OneLook, ...] = ()
     """Differences by a test with a fixed sample, for a log that is looked at once."""
     examples: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -286,11 +293,15 @@ class Analysis(Reported):
     @property
     def scores(self) -> tuple[Score, ...]:
         """A row for each metric and treatment: means, difference, lift, p-value and verdict."""
-        return tuple(
+        scores = [
             score
             for part in self.segments or (self,)
             for analysis in (part, *part.metrics)
             for score in _scores(analysis)
+        ]
+        stand = standing([score.e_value for score in scores])
+        return tuple(
+            replace(score, stands=stands) for score, stands in zip(scores, stand, strict=True)
         )
 
     def to_rows(self) -> list[dict[str, Any]]:
@@ -349,8 +360,11 @@ def _scores(analysis: Analysis) -> tuple[Score, ...]:
     means = {arm.name: arm.mean for arm in analysis.arms}
     looks = {frozenset((look.first, look.second)): look for look in analysis.once}
     contrasts = {contrast.treatment: contrast for contrast in analysis.contrasts}
+    e_values = analysis.e_values or (None,) * len(analysis.effects)
     rows = []
-    for effect in (effect for effect in analysis.effects if effect.second == control):
+    for effect, e_value in zip(analysis.effects, e_values, strict=True):
+        if effect.second != control:
+            continue
         contrast = contrasts.get(effect.first)
         look = looks.get(frozenset((effect.first, control)))
         lifted = look if contrast is None and analysis.evidence.once else contrast
@@ -373,6 +387,7 @@ def _scores(analysis: Analysis) -> tuple[Score, ...]:
                 verdict=_verdict(analysis, effect),
                 guarantee=effect.guarantee,
                 binary=analysis.design.outcome.binary,
+                e_value=e_value,
             )
         )
     return tuple(rows)

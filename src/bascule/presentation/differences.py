@@ -28,7 +28,7 @@ OF_BLOCKS = (
 
 OF_LIFTS = (
     "The interval of a lift has a lower level than that of its difference, because it also allows "
-    "for the error of the control's mean"
+    "for the error of the mean of the control"
 )
 
 OF_BOUNDS = (

@@ -379,10 +379,10 @@ def test_several_metrics_of_one_log(shop: Any) -> None:
     (other,) = found.metrics
     assert other.effects == bs.analyze(shop, "sessions").effects
     assert found.effects == bs.analyze(shop, "revenue").effects
-    assert "Metric sessions: No decision yet" in str(found)
+    assert "Metric sessions: No difference shown" in str(found)
     assert "nothing is corrected for their number" in str(found)
     assert [one["reading"]["value"] for one in found.to_dict()["metrics"]] == ["sessions"]
-    assert "Metric sessions: No decision yet" in found.html()
+    assert "Metric sessions: No difference shown" in found.html()
 
 
 def test_a_slope_does_not_take_up_a_difference_where_outcomes_are_missing() -> None:

@@ -67,7 +67,7 @@ def test_it_says_what_the_analysis_says(won: bs.analysis.Analysis) -> None:
 
 
 def test_a_reader_is_warned_of_what_a_check_found(still_open: bs.analysis.Analysis) -> None:
-    assert still_open.headline.startswith("Sample ratio mismatch, find its cause first. No dec")
+    assert still_open.headline.startswith("Sample ratio mismatch, find its cause first. No dif")
     assert '<p class="warning">! sample ratio: arm control has' in still_open.html()
 
 

@@ -37,12 +37,17 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class DailyCourse:
-    """All days, the decision, and when it was first allowed; `times` as much data may do."""
+    """All days, the decision, and when it was first allowed; `times` as much data may do.
+
+    `log_e_values` has for each pair of arms the logarithm of an e-value of no difference, as it is
+    at the end of the log.
+    """
 
     days: tuple[Day, ...]
     decision: Decision | None = None
     decided: str | None = None
     times: float | None = None
+    log_e_values: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +158,7 @@ def course_of(
             yield Day(known.isoformat(), *sums.at_end_of(day), effects), judge.see(effects)
 
     course = course_of_looks(looks())
+    course = replace(course, log_e_values=tuple(pair.log_e_value for pair in last))
     if course.decision is not None or not terms.forecast:
         return course
     return replace(course, times=times_needed(terms, last, judge.beaten))

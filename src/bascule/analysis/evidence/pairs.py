@@ -27,9 +27,15 @@ from bascule.analysis.reduce.moments import (
     RatioAdjustment,
 )
 from bascule.analysis.reduce.sums import Sums
-from bascule.core.evidence.days import SLOPES, day_charges, lines_boundary, weighted_charges
+from bascule.core.evidence.days import (
+    SLOPES,
+    day_charges,
+    lines_boundary,
+    log_lines,
+    weighted_charges,
+)
 from bascule.core.evidence.families.rows import Difference
-from bascule.core.evidence.normal import mixture_boundary
+from bascule.core.evidence.normal import log_mixture, mixture_boundary
 from bascule.core.evidence.radius import expected, most_squares
 from bascule.core.evidence.spread import (
     FEWEST_UNITS,
@@ -74,6 +80,21 @@ class PairEvidence:
         if self.charges is not None and charges is not None:
             charges = self.charges + charges
         return PairEvidence(self.total + total, self.clock + clock, self.scale, charges, estimate)
+
+    @property
+    def log_e_value(self) -> float:
+        """The logarithm of an e-value of no difference: the mean of the evidence for either sign.
+
+        >>> round(Pair(50.0, 100.0).log_e_value, 3), UNKNOWN.log_e_value
+        (9.209, 0.0)
+        """
+        if self.clock <= 0.0 or not self.ready:
+            return 0.0
+        if self.charges is None:
+            sides = [log_mixture(sign * self.total, self.clock) for sign in (1.0, -1.0)]
+        else:
+            sides = [log_lines(sign * self.total, self.charges) for sign in (1.0, -1.0)]
+        return float(np.logaddexp.reduce(sides)) - math.log(2.0)
 
     def interval(self, log_threshold: float, widest: float = math.inf) -> Difference:
         """The difference as it is shown, and the ends of its interval, within what is possible.

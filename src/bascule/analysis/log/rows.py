@@ -156,11 +156,23 @@ def is_rare(rows: float, largest: float) -> bool:
     return rows < RARE_ROWS and rows < RARE_SHARE * largest
 
 
-def _order(name: str) -> tuple[bool, bool, str]:
+def natural(name: str) -> tuple[tuple[bool, int, str], ...]:
+    """What names are ordered by: numbers in them by their size.
+
+    >>> sorted(["v10", "v2", "v1"], key=natural)
+    ['v1', 'v2', 'v10']
+    """
+    parts = re.split(r"([0-9]+)", name)
+    return tuple(
+        (not part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts
+    )
+
+
+def _order(name: str) -> tuple[bool, bool, tuple[tuple[bool, int, str], ...]]:
     """What arms are ordered by: a name for the control comes first, then one with a word for it."""
     words = re.split(r"[\W_]+", _plain(name))
     is_control = words[0] in NOTHING or any(word in CONTROLS for word in words)
-    return _plain(name) not in CONTROLS, not is_control, name
+    return _plain(name) not in CONTROLS, not is_control, natural(name)
 
 
 def coded(table: Any, column: str, arms: Arms) -> Any:

@@ -99,6 +99,16 @@ def lines_boundary(charges: FloatArray, log_threshold: float) -> float:
     return total
 
 
+def log_lines(total: float, charges: FloatArray) -> float:
+    """Return the log of the evidence that the drift of `total` is positive.
+
+    >>> charges = np.ones(len(SLOPES))
+    >>> round(math.exp(log_lines(lines_boundary(charges, math.log(20.0)), charges)), 6)
+    20.0
+    """
+    return _value_and_slope(total, charges)[0]
+
+
 def _value_and_slope(total: float, charges: FloatArray) -> tuple[float, float]:
     """Return the log of the evidence that the drift of `total` is positive, and its slope."""
     exponents = SLOPES * total - charges - COSTS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from bascule.analysis.checks import MATCHES
@@ -60,10 +61,46 @@ def _answer(analysis: Analysis) -> str:
         return f"{decision.name.capitalize()} ({analysis.guarantee}){_since(analysis)}"
     judged = judged_words(analysis)
     pairs = compared_pairs(analysis) + judged
+    if analysis.once and not judged and has_ended(analysis):
+        return _of_ended(analysis, pairs)
     # What is decided on a margin is not to wait for the first metric.
     if analysis.days_left is not None and not judged:
         return f"No decision yet{pairs}: about {about(analysis.days_left)} more at this pace"
     return f"No decision yet{pairs}"
+
+
+RUNNING_DAYS = 2
+"""The log of a test that runs ends with today, or this many days before it."""
+
+
+def has_ended(analysis: Analysis) -> bool:
+    """Whether a log is that of a test that has ended: its last day is some days ago, or unknown."""
+    if analysis.reading.times != "dates" or analysis.last_day is None:
+        return True
+    last = date.fromisoformat(analysis.last_day)
+    return last < datetime.now(UTC).date() - timedelta(days=RUNNING_DAYS)
+
+
+def _of_ended(analysis: Analysis, pairs: str) -> str:
+    """What a test shows that has ended without a decision: its single look, if it was the only one.
+
+    With three arms or more the single look names an arm that beats all others.
+    """
+    oriented = analysis.design.oriented
+    beats = {
+        (look.first, look.second) if oriented(look.difference) > 0.0 else (look.second, look.first)
+        for look in analysis.once
+        if look.low > 0.0 or look.high < 0.0
+    }
+    arms = analysis.design.arms
+    best = [arm for arm in arms if all((arm, rival) in beats for rival in arms if rival != arm)]
+    tested = f"p = {analysis.once[0].p_value:.2g}, " if len(analysis.once) == 1 else ""
+    if not best:
+        return f"No difference shown at a single look ({tested}--once) or at several{pairs}"
+    return (
+        f"If this is the only look, {best[0]} is the best arm ({tested}--once); no decision if "
+        f"anyone looked before{pairs}"
+    )
 
 
 def _of_guardrails(analysis: Analysis) -> str:

@@ -16,6 +16,7 @@ from bascule.presentation.analysis.figure import (
     standing_intervals,
 )
 from bascule.presentation.analysis.headline import metric_words
+from bascule.presentation.differences import OF_LIFTS
 from bascule.presentation.guarantees import STANDINGS, bound_words, interval_name, unbiased_lines
 from bascule.presentation.numbers import (
     BETTER,
@@ -41,6 +42,12 @@ MOST_PAIRS = 10
 
 MOST_RIVALS = 3
 """The nearest rivals have a column in the table of days; all are in the data."""
+
+STANDS = (
+    "of those with a difference by this mark, at most 5 % are false in expectation, however the "
+    "metrics or tests depend on each other (e-values at the end of the log, e-BH)"
+)
+"""What is said of several metrics, or of many tests."""
 
 MOST_DAYS = 400
 """A longer table of days is thinned out."""
@@ -68,7 +75,11 @@ def report(analysis: Analysis) -> Report:
         f"{sentences.question(analysis)} {sentences.setting(analysis)}",
         _facts(analysis),
         (*scores, *numbers.tables),
-        (*numbers.notes, sentences.guarantee(analysis)),
+        (
+            *numbers.notes,
+            *([f"Stands: {STANDS}."] if scores else ()),
+            sentences.guarantee(analysis),
+        ),
         _figures(analysis),
         parts=tuple(parts),
         details=None if analysis.segments else day_table(analysis),
@@ -140,6 +151,7 @@ def _numbers(analysis: Analysis) -> Report:
         tables.append(_difference_table(rows, error, compared[0].lift_error if compared else None))
         notes += [
             f"{interval_name(error)}s: {bound_words(error)} ({analysis.effects[0].guarantee})",
+            *([OF_LIFTS] if any(one.lift_error > error for one in compared) else ()),
             *_left_out(rows),
             *unbiased_lines(compared, amounts),
         ]
@@ -236,11 +248,20 @@ def _p_words(p_value: float | None) -> str:
 def _score_table(analysis: Analysis) -> Table:
     """Return the scorecard: a row for each metric and treatment."""
     looks = "at one look" if analysis.evidence.once else "at any time"
-    heading = ("metric", "treatment", "control", "treatment", "lift", "interval", "p, one look")
+    heading = (
+        "metric",
+        "treatment",
+        "control",
+        "treatment",
+        "lift",
+        "interval",
+        "p, one look",
+        "stands",
+    )
     rows = []
     for row in analysis.scores:
         means = map(Amounts(row.binary).mean, (row.control_mean, row.treatment_mean))
-        said = (_p_words(row.p_value), row.verdict)
+        said = (_p_words(row.p_value), "yes" if row.stands else "no", row.verdict)
         rows.append((row.metric, row.treatment, *means, *_lift_cells(row), *said))
     by = f"the first, {analysis.name}, decides"
     if analysis.decides == "guardrails":
@@ -335,21 +356,62 @@ def collection_report(collection: LogCollection) -> Report:
     """Return many tests, a row each, and how many are decided."""
     failed = sum(bool(row.problem) for row in collection.rows)
     failures = f", {failed} could not be analysed" if failed else ""
-    heading = ("test", "units", "decision", "since", "difference", "interval", "checks")
+    heading = ("test", "units", "decision", "since", "difference", "interval", "stands", "checks")
+    stand = sum(row.stands for row in collection.rows)
     notes = [
+        f"{stand:,} stand: {STANDS}",
         *_excluded(collection.excluded.items()),
         "difference: the arm that is ahead minus its nearest rival",
     ]
     return Report(
         f"{len(collection.rows):,} tests, {collection.decided:,} decided{failures}",
-        tables=(Table((heading, *map(_collection_cells, collection.rows))),),
-        notes=tuple(notes),
+        tables=(
+            Table((heading, *map(_collection_cells, collection.rows))),
+            *_savings_table(collection),
+        ),
+        notes=(*notes, *_savings_words(collection)),
+    )
+
+
+SAVINGS = "What the tests cost, and what a planned adaptive design is expected to cost"
+
+
+def _savings_table(collection: LogCollection) -> tuple[Table, ...]:
+    """Return the tests that were compared with an adaptive design."""
+    heading = ("test", "units", "days", "lost", "adaptive: units", "days", "lost")
+    rows = []
+    for row in collection.rows:
+        if (saved := row.savings) is not None:
+            days = UNKNOWN if saved.days is None else str(saved.days)
+            adaptive = UNKNOWN if saved.adaptive_days is None else number(saved.adaptive_days)
+            lost, less = number(saved.lost), number(saved.adaptive_lost)
+            cells = (row.test, count(saved.units), days, lost, count(round(saved.adaptive_units)))
+            rows.append((*cells, adaptive, less))
+    return (Table((heading, *rows), SAVINGS),) if rows else ()
+
+
+def _savings_words(collection: LogCollection) -> tuple[str, ...]:
+    """Say in one sentence what adaptive designs would have saved."""
+    known = [row.savings for row in collection.rows if row.savings is not None]
+    if not known:
+        return ()
+    units, taken = sum(one.units for one in known), sum(one.adaptive_units for one in known)
+    lost, less = sum(one.lost for one in known), sum(one.adaptive_lost for one in known)
+    dated = [one for one in known if one.days is not None]
+    days = sum(one.days or 0 for one in dated)
+    shorter = sum(one.adaptive_days or 0.0 for one in dated)
+    when = f", {number(shorter)} days instead of {days:,}" if dated else ""
+    of_all = "" if len(known) == len(collection.rows) else f" of {len(collection.rows):,}"
+    return (
+        f"{len(known):,}{of_all} tests planned as adaptive ones (tilt 3, the same error, at most "
+        f"as many units), if the means that were seen are the true ones: {percent(taken / units)} "
+        f"of the units{when}, and {number(less)} lost outcomes instead of {number(lost)}.",
     )
 
 
 def _collection_cells(row: LogAnswer) -> Cells:
     if row.units is None:
-        return (row.test, "", "", "", "", "", f"not analysed: {row.problem}")
+        return (row.test, "", "", "", "", "", "", f"not analysed: {row.problem}")
     amounts = Amounts(row.binary)
     return (
         row.test,
@@ -358,5 +420,6 @@ def _collection_cells(row: LogAnswer) -> Cells:
         row.decided or "",
         amounts.difference(row.difference),
         bounds_words(row.low, row.high, amounts.signed) or UNKNOWN,
+        "yes" if row.stands else "",
         row.flagged,
     )

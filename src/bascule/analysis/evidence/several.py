@@ -1,0 +1,51 @@
+"""Several metrics, or many tests: which of them stand if the share of false ones is held.
+
+docs/research/analyse.md says which number is an e-value, and why the supremum over time is none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+LEVEL = 0.05
+"""The share of false ones among all that stand, at most, in expectation."""
+
+LARGEST = 700.0
+"""The logarithm of the largest e-value that is told apart."""
+
+
+def e_value(log_evidence: float) -> float:
+    """Return an e-value from its logarithm, as a number that is finite.
+
+    >>> e_value(0.0), e_value(1e9) < float("inf")
+    (1.0, True)
+    """
+    return math.exp(min(log_evidence, LARGEST))
+
+
+def from_p_value(p_value: float) -> float:
+    """Return the logarithm of an e-value from a p-value: half of its inverse square root.
+
+    The integral of the e-value over all p-values from 0 to 1 is 1.
+
+    >>> round(math.exp(from_p_value(0.0001)), 6)
+    50.0
+    """
+    return -0.5 * math.log(max(p_value, math.exp(-2.0 * LARGEST))) - math.log(2.0)
+
+
+def standing(e_values: Sequence[float | None], level: float = LEVEL) -> tuple[bool, ...]:
+    """Say which hypotheses of no difference are rejected by e-BH; those without a value are not.
+
+    With n e-values, the k largest stand for the largest k whose k-th is at least n / (level k).
+
+    >>> standing([90.0, 9.0, 25.0, None], level=0.1)
+    (True, False, True, False)
+    """
+    known = sorted((value for value in e_values if value is not None), reverse=True)
+    least = math.inf
+    for place, value in enumerate(known, start=1):
+        if value >= len(known) / (level * place):
+            least = value
+    return tuple(value is not None and value >= least for value in e_values)
