@@ -74,3 +74,23 @@ def test_the_figure_shows_both_and_is_the_same_whenever_it_is_drawn(
     assert "conversions" in right.get_title(loc="left")
     assert "decision allowed" in [text.get_text() for text in left.texts]
     assert rendered(found.plot(), "svg") == rendered(found.plot(), "svg")
+
+
+def test_a_long_title_is_not_cut_and_pairs_named_in_the_text_are_drawn() -> None:
+    names = [f"arm with a rather long name {number}" for number in (1, 2, 10)]
+    n = 3000
+    log = {
+        "unit": list(range(3 * n)),
+        "arm": [name for name in names for _ in range(n)],
+        "value": [int(i % 100 < rate) for rate in (10, 40, 80) for i in range(n)],
+    }
+    found = bs.analyze(log)
+    assert found.design.arms == tuple(names)
+    figure = found.plot()
+    figure.canvas.draw()
+    title = figure.get_suptitle()
+    assert title.replace("\n", " ") == found.headline
+    (text,) = [one for one in figure.texts if one.get_text() == title]
+    assert text.get_window_extent().x1 <= figure.bbox.x1
+    (standing, *_) = found.report().figures
+    assert {name for name, _ in standing.effects} == {effect.name for effect in found.effects}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from bascule.core.metrics.effects import Effect, signed
@@ -132,6 +133,9 @@ def dated(dates: Sequence[str], limit: int) -> list[int]:
     return [at for at, day in enumerate(days) if (day - days[0]) % step == 0]
 
 
+TITLE_SIGNS = 105
+"""Signs of a line above the figure; a longer title has several lines."""
+
 MOST_RIVALS = 4
 """More rivals than this would hide each other."""
 
@@ -193,7 +197,8 @@ def plot_analysis(analysis: Analysis) -> Figure:
         )
     if len(rivals) > 1:
         left.legend(frameon=False, fontsize=9)
-    figure.suptitle(analysis.headline, x=0.01, ha="left", fontsize=12)
+    title = "\n".join(wrap(analysis.headline, TITLE_SIGNS))
+    figure.suptitle(title, x=0.01, ha="left", fontsize=12)
     return figure
 
 
@@ -241,5 +246,12 @@ def standing_intervals(analysis: Analysis) -> tuple[Intervals, ...]:
         for effect in signed(part.design, part.leads[:1])
     ]
     effects = signed(analysis.design, analysis.leads)
+    # The text also names pairs without the leader, of which one beats the other.
+    effects += tuple(
+        effect
+        for effect in analysis.effects
+        if analysis.leader not in (effect.first, effect.second)
+        and (effect.low > 0.0 or effect.high < 0.0)
+    )
     named = named or [(effect.name, effect) for effect in effects]
     return Intervals.of(named, amounts_of(analysis))
