@@ -152,8 +152,8 @@ def signal_lines(status: Status) -> list[str]:
     use = {
         "on": "on: the next block also goes by events of open windows",
         "gentle": f"gentle: the next block also goes by events of open windows, with a tilt of at "
-        f"most {GENTLE_TILT:g} until matured units show whether delays are alike in all arms",
-        "off": "off: delays differ between arms, so that only matured units lead the next block",
+        f"most {GENTLE_TILT:g} until counted units show whether delays are alike in all arms",
+        "off": "off: delays differ between arms, so that only counted units lead the next block",
     }
     return [] if status.early_signals is None else [f"Early signals {use[status.early_signals]}"]
 
@@ -313,7 +313,7 @@ def facts(status: Status) -> tuple[Fact, ...]:
     rows = [
         Fact("Test", status.name, f"({status.rule}, {status.state})"),
         Fact("Units", count(status.units), of_cap),
-        Fact("Matured", count(status.matured), waiting),
+        Fact("Counted", count(status.matured), waiting),
     ]
     if status.cost is not None:
         until = "until the decision" if status.decision is not None else "so far, estimated"
@@ -339,7 +339,7 @@ def detail(status: Status) -> str:
     if decided is not None and decided.arm is not None:
         after = f"Decided on the outcomes of {count(decided.units)} units."
         if decided.harm and not decided.units:
-            after = "Decided by a guardrail with a short window, before the first unit matured."
+            after = "Decided by a guardrail with a short window, before the first unit was counted."
         if status.reversal is not None:
             after = f"{status.reversal}."
         if status.everyone is not None:
@@ -446,5 +446,5 @@ def arm_table(status: Status) -> Table:
         (arm.name, count(arm.units), count(arm.matured), amounts.mean(arm.mean), arm.part)
         for arm in status.arms
     ]
-    head = ("arm", "units", "matured", "mean", "state")
+    head = ("arm", "units", "counted", "mean", "state")
     return Table((head, *rows), "; ".join(about))
