@@ -265,6 +265,43 @@ def counts(root: Path) -> dict[str, int | str]:
     }
 
 
+HARM = frozenset(("is_harmful", "all_harmed", "harmed_on"))
+"""Functions that say whether arms are harmful."""
+
+FORMULAS = ("core/metrics/guard_rule.py", "core/calendar.py", "core/procedures/")
+"""Where formulas are, which decide nothing."""
+
+
+def deciding(root: Path) -> dict[str, list[str]]:
+    """Return the files that decide about a minimum duration, futility, harm, and withholding.
+
+    A file decides about a minimum duration if it compares a time with it, about futility if it
+    compares a reason with it, about harm if it calls the functions that find it, and about
+    withholding if it stores until when a decision is withheld.
+    """
+    found: dict[str, set[str]] = {
+        name: set() for name in ("min_days", "futility", "harm", "withholding")
+    }
+    for path, _, tree in trees(root):
+        name = path.as_posix()
+        if name.startswith(FORMULAS):
+            continue
+        for node in ast.walk(tree):
+            match node:
+                case ast.Compare(ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE(), *_]):
+                    parts = {ast.unparse(part) for part in (node.left, *node.comparators)}
+                    if any(part.endswith(("terms.least", ".min_days")) for part in parts):
+                        found["min_days"].update(() if "0.0" in parts else (name,))
+                case ast.Compare():
+                    if "FUTILE" in _names_in(node) or "'futility'" in ast.unparse(node):
+                        found["futility"].add(name)
+                case ast.Call(func=ast.Name(called)) if called in HARM:
+                    found["harm"].add(name)
+                case ast.Subscript(slice=ast.Name("UNTIL"), ctx=ast.Store()):
+                    found["withholding"].add(name)
+    return {name: sorted(files) for name, files in found.items()}
+
+
 def hops(root: Path) -> str:
     environment = {"PYTHONPATH": f"{root / 'src'}:{root}", "PATH": ""}
     command = [sys.executable, "-c", HOPS]
@@ -279,5 +316,9 @@ if __name__ == "__main__":
     lines = packages(where)
     product = lines["lines of code in all"] - lines["lines of code in research"]
     table = counts(where) | lines | {"lines of code of the product": product}
+    table |= {
+        f"files that decide about {name}": f"{len(files)} ({', '.join(files)})"
+        for name, files in deciding(where).items()
+    }
     table |= {"functions that an HTTP assign calls": hops(where)}
     print(json.dumps(table, indent=2))

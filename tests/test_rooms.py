@@ -10,7 +10,14 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
-from bench.structure import checks, contract_classes, packages, probes, repeated_classes
+from bench.structure import (
+    checks,
+    contract_classes,
+    deciding,
+    packages,
+    probes,
+    repeated_classes,
+)
 
 import bascule
 from bascule.core import presenter
@@ -249,3 +256,8 @@ def test_every_way_to_ask_for_a_class_is_seen() -> None:
     assert len(list(checks(nodes, {"Tilt"}))) == 10
     assert len(list(probes(nodes))) == 2
     assert not list(checks(nodes, {"UCB"}))
+
+
+def test_the_policy_of_a_test_is_decided_in_its_course_only() -> None:
+    places = deciding(PACKAGE.parent.parent)
+    assert places == {name: ["core/course.py"] for name in places}

@@ -24,6 +24,11 @@ def test_a_store_and_a_simulation_go_the_same_course(part: int) -> None:
     assert compare(part * count, count) == []
 
 
+def test_harm_is_found_by_a_look_that_narrows_no_interval() -> None:
+    """Drawn designs in which harm is shown at a level at which intervals stay as they were."""
+    assert compare(198, 1) + compare(217, 1) == []
+
+
 def test_harm_is_found_while_a_decision_is_withheld_and_the_control_was_beaten() -> None:
     """Guardrails compare with the control, which b and c have beaten long before b beats c."""
     crash = bs.Metric("crash", bs.Gaussian(1), error=0.2, margin=3.0, harm="any")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tests.steering.team import DESIGN, OTHER, Team
 
 import bascule as bs
 from bascule.cli.main import main
+from bascule.steering.evidence import fold_blocks
 from bascule.steering.ledger import read_time
 
 
@@ -113,6 +115,20 @@ def test_a_calendar_withholds_a_decision(tmp_path: Path) -> None:
     assert ("running", True) in states
     assert states[-1] == ("decided", False)
     assert team.day >= 9
+
+
+@pytest.mark.parametrize(("min_days", "day", "reason"), [(None, 1, "futility"), (30, 1, None)])
+def test_futility_waits_for_the_minimum_duration(
+    min_days: float | None, day: int, reason: str | None
+) -> None:
+    rule = bs.Tilt(1, effect=0.1, power=0.8, baseline=0.3, futility=0.5)
+    design = bs.Design(
+        ["a", "b"], bs.Bernoulli(), rule, measure=bs.Measure("1d", "any"), min_days=min_days
+    )
+    alike = {arm: {0.0: 245, 1.0: 105} for arm in design.arms}
+    clock = 86_400.0 * day
+    found = fold_blocks(design, [alike], "test", [clock], clock, math.inf)
+    assert (found.decision, found.reason, found.until) == (None, reason, None)
 
 
 def test_exit_codes_and_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

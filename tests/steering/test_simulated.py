@@ -10,11 +10,13 @@ import pytest
 from bench.steering import PER_DAY, design_of, ties
 
 import bascule as bs
+from bascule.core.course_rows import terms_of
 from bascule.core.procedures.blocks.procedure import BlockProcedure
-from bascule.core.rounds import in_rounds, next_shares, rounds_loop
+from bascule.core.rounds import course_in_rounds, in_rounds, next_shares, rounds_loop
 from bascule.core.statistics import Statistics
 from bascule.simulation.kernels.blocks import compiled_params
 from bascule.simulation.kernels.compiled import compile_loop
+from bascule.simulation.kernels.guards import room_for_test
 from bascule.simulation.result import Estimate
 from bascule.simulation.steered import simulate_steered
 from bascule.steering.evidence import ordered
@@ -49,21 +51,26 @@ def test_days_and_conversions_lost_are_those_of_the_page(
 
 
 def test_the_compiled_loop_is_that_of_a_run() -> None:
-    procedure = design_of(0.06, "1d").procedure
+    design = design_of(0.06, "1d")
+    procedure = design.procedure
     assert isinstance(procedure, BlockProcedure)
     rng = np.random.default_rng(3)
     number, powers = in_rounds([rng.binomial(1, p, 3000).astype(float) for p in (0.05, 0.1)])
-    given = (2, procedure.margin)
     rows = procedure.rows(procedure.empty())
     arrays = [np.array(part) for part in rows]
-    plain = rounds_loop(procedure.evidence, True)
-    compiled: Any = compile_loop(rounds_loop, procedure.evidence, True)
+    course, columns = course_in_rounds(design)
+    plain = rounds_loop(course, columns)
+    compiled: Any = compile_loop(rounds_loop, course, columns)
+    test, marks = room_for_test(2)
+    course.start(test, marks, *rows, rows, 2)
     lists = [power.tolist() for power in powers]
-    end = plain(*rows, *given, procedure.params, number, lists)
+    terms = terms_of(design, procedure.params, procedure.params, 1.0)
+    end = plain(test, marks, *rows, 2, 1.0, terms, number, lists)
     assert end.winner == 1
     # Simulations keep no lifts.
     params = compiled_params(procedure)._replace(direction=procedure.params.direction)
-    assert end == compiled(*arrays, *given, params, number, np.array(powers))
+    terms = terms_of(design, params, params, 1.0)
+    assert end == compiled(test, marks, *arrays, 2, 1.0, terms, number, np.array(powers))
     for mine, theirs in zip(rows, arrays, strict=True):
         assert np.array(mine) == pytest.approx(theirs, rel=1e-9)
 

@@ -6,9 +6,11 @@ evidence (`core.evidence.families`), and rails: the rows of its guardrails.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from bascule.core.design import Design
 from bascule.core.evidence.families.rows import Params
 
 HELD, UNTIL, GONE, WAITS, HARM, TEST = range(6)
@@ -73,6 +75,30 @@ class Terms(NamedTuple):
     """Parameters of the evidence while no arm was removed by hand."""
     strict: Params
     """Parameters of the evidence, with a stricter threshold, after an arm was removed."""
+
+
+def terms_of(
+    design: Design, usual: Any, strict: Any, day: float, latest: float = math.inf
+) -> Terms:
+    """Return the terms of a design, but for the numbers by which blocks are dealt.
+
+    `usual` and `strict` are the parameters of its evidence, and a day is `day` long on the clock.
+    """
+    return Terms(
+        control=design.control_index,
+        max_units=0,
+        rounds=1,
+        each=1,
+        tilt=1.0,
+        margin=0.0,
+        least=day * (design.min_days or 0.0),
+        week=7.0 * day if design.whole_weeks else 0.0,
+        latest=latest,
+        rollout=design.decides == "guardrails",
+        seeks_harm=any(metric.harm_line is not None for metric in design.guardrails),
+        usual=usual,
+        strict=strict,
+    )
 
 
 class CourseScope(NamedTuple):

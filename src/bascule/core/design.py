@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bascule.core.calendar import DAY, WEEK, announced_after
+from bascule.core.calendar import announced_at
 from bascule.core.cohorts import ArmCohorts
 from bascule.core.covariates import REACH, Adjustment, Covariate, checked_covariates
 from bascule.core.design_parts import (
@@ -246,9 +247,8 @@ class Design(DesignFields):
         >>> design.announces(0.0, 3600.0) / 3600
         48.0
         """
-        seconds, week = DAY * (self.min_days or 0.0), WEEK if self.whole_weeks else 0.0
-        at = first + announced_after(reached - first, seconds, week)
-        return at if self.deadline is None else max(reached, min(at, self.deadline.timestamp()))
+        latest = math.inf if self.deadline is None else self.deadline.timestamp()
+        return announced_at(first, reached, self.min_days or 0.0, self.whole_weeks, latest)
 
     @cached_property
     def calibration(self) -> Calibration:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from bascule.core.calendar import DAY, WEEK
+from bascule.core.calendar import DAY
 from bascule.core.course import course_of_steps
 from bascule.core.course_rows import (
     AHEAD,
@@ -30,6 +30,7 @@ from bascule.core.course_rows import (
     CourseScope,
     Rails,
     Terms,
+    terms_of,
 )
 from bascule.core.design import Design
 from bascule.core.evidence.families.rows import ACTIVE
@@ -202,21 +203,7 @@ def _terms(
     latest = math.inf
     if calendar is not None and design.deadline is not None:
         latest = design.deadline.timestamp() - calendar.origin
-    return Terms(
-        control=design.control_index,
-        max_units=0,
-        rounds=1,
-        each=1,
-        tilt=1.0,
-        margin=0.0,
-        least=DAY * (design.min_days or 0.0),
-        week=WEEK if design.whole_weeks else 0.0,
-        latest=latest,
-        rollout=design.decides == "guardrails",
-        seeks_harm=any(metric.harm_line is not None for metric in design.guardrails),
-        usual=usual,
-        strict=strict,
-    )
+    return terms_of(design, usual, strict, DAY, latest)
 
 
 def _rails(
@@ -352,9 +339,10 @@ def _with_rails(statistics: Statistics, known: list[Statistics], position: Posit
         own = slice(at * count, (at + 1) * count)
         shown, standings = rails.pairs[at].statistics, rails.standings[own]
         bounds = tuple(zip(rails.lows[own], rails.highs[own], strict=True))
-        if bounds != (shown.bounds or (ENDLESS,) * count):
-            harmful = {arm for arm, said in enumerate(standings) if said == HARMED}
-            shown = replace(shown, bounds=bounds, dropped=shown.dropped | harmful)
+        harmful = frozenset(arm for arm, said in enumerate(standings) if said == HARMED)
+        # Harm may be found by a look that narrows no interval.
+        if bounds != (shown.bounds or (ENDLESS,) * count) or harmful != shown.dropped:
+            shown = replace(shown, bounds=bounds, dropped=harmful)
         known[which] = shown
     return replace(statistics, metrics=tuple(known))
 

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bascule.core.course import course_of
+from bascule.core.course_rows import HELD, Course, CourseScope, Terms
 from bascule.core.design import Design
 from bascule.core.evidence.families.rows import (
     ACTIVE,
@@ -19,12 +21,11 @@ from bascule.core.evidence.families.rows import (
     BLOCK_SQUARES,
     BLOCK_SUM,
     BLOCK_UNITS,
-    Family,
-    Params,
+    Row,
     Rows,
 )
-from bascule.core.procedures.blocks.steps import GOES_ON, Scope, steps_of
-from bascule.core.progress import next_block
+from bascule.core.procedures.blocks.steps import GOES_ON
+from bascule.core.progress import block_procedure, next_block
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.core.types import NOBODY, FloatArray
 
@@ -40,18 +41,35 @@ class Stand(NamedTuple):
     ended: int
 
 
+def course_in_rounds(design: Design) -> tuple[Course, int]:
+    """Return the course of a test in rounds, and how many columns the rows of its arms have."""
+    procedure = block_procedure(design)
+    family, two_arms = procedure.evidence, procedure.arms == 2
+    scope = CourseScope(two_arms, intervals=True, guarded=False, withholds=design.withholds)
+    return course_of(family, (), procedure.share, scope), family.arm_columns
+
+
+def is_withheld(design: Design, test: Row) -> bool:
+    """Return whether a decision was reached that the calendar does not allow yet."""
+    return design.withholds and test[HELD] != NOBODY
+
+
 @lru_cache(maxsize=64)
-def rounds_loop(family: Family, two_arms: bool, fingerprint: str = "") -> Callable[..., Stand]:
-    """Return the loop that folds the rounds of a block; `compile_loop` can compile it."""
-    _, fold, drop, winner_of, over, _, _ = steps_of(family, Scope(two_arms, intervals=True))
-    columns = family.arm_columns
+def rounds_loop(course: Course, columns: int, fingerprint: str = "") -> Callable[..., Stand]:
+    """Return the loop that folds the rounds of a block; `compile_loop` can compile it.
+
+    All rounds of a block count at the same time, `clock`.
+    """
+    fold, conclude = course.fold, course.conclude
 
     def play(
+        test: Row,
+        marks: Rows,
         arms: Rows,
         pairs: Rows,
         count: int,
-        margin: float,
-        params: Params,
+        clock: float,
+        terms: Terms,
         number: int,
         rounds: Rounds,
     ) -> Stand:
@@ -66,10 +84,9 @@ def rounds_loop(family: Family, two_arms: bool, fingerprint: str = "") -> Callab
                     arm[BLOCK_SQUARES] = squares[k][i]
                 if columns > BLOCK_CUBES:
                     arm[BLOCK_CUBES] = cubes[k][i]
-            fold(arms, pairs, count, params)
-            drop(arms, pairs, count, params)
-            winner = winner_of(arms, pairs, count, margin, params)
-            ended = over(arms, pairs, count, params) if winner == NOBODY else GOES_ON
+            # There are no guardrails: any value will do in their place.
+            fold(test, marks, arms, pairs, arms, count, 0, 0, True, terms)
+            winner, ended = conclude(test, marks, arms, pairs, arms, count, 0, clock, terms)
             if winner != NOBODY or ended != GOES_ON:
                 return Stand(k + 1, winner, ended)
         return Stand(number, NOBODY, GOES_ON)

@@ -13,6 +13,7 @@ from typing import cast
 import numpy as np
 
 from bascule.core.calendar import DAY
+from bascule.core.course_rows import terms_of
 from bascule.core.design import Design
 from bascule.core.ending import cap_met
 from bascule.core.metrics.metric import DIRECTION
@@ -20,7 +21,9 @@ from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.blocks.steps import GOES_ON
 from bascule.core.rounds import (
     Stand,
+    course_in_rounds,
     in_rounds,
+    is_withheld,
     next_shares,
     rounds_loop,
     statistics_of,
@@ -30,6 +33,7 @@ from bascule.core.statistics import ArmStatistics
 from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.blocks import compiled_params
 from bascule.simulation.kernels.compiled import compile_loop
+from bascule.simulation.kernels.guards import room_for_test
 from bascule.simulation.result import Estimate
 
 LONGEST = 400.0
@@ -97,11 +101,15 @@ def _steered(
     """Play one test; its winner, its days, and what was lost."""
     procedure = cast("BlockProcedure", design.procedure)
     count, params, units = len(means), compiled_params(procedure), round(units_per_day * every)
-    loop = compile_loop(rounds_loop, procedure.evidence, count == 2)
+    course, columns = course_in_rounds(design)
+    loop = compile_loop(rounds_loop, course, columns)
+    terms = terms_of(design, params, params, 1.0)._replace(margin=procedure.margin)
+    test, marks = room_for_test(count)
     generator = np.random.default_rng(seed)
     window = 0.0 if design.measure is None else design.measure.matures(0.0) / DAY
     waits = math.ceil(window / every - 1e-9)
     arms, pairs = (np.array(rows) for rows in procedure.rows(procedure.empty()))
+    course.start(test, marks, arms, pairs, arms, count)
     sums: list[ArmStatistics] = [ArmStatistics()] * count
     shares = np.full(count, 1.0 / count)
     worth = DIRECTION[design.goal] * means
@@ -135,12 +143,17 @@ def _steered(
                 for i, outcomes in enumerate(block)
             ]
         )
-        stand = cast(
-            "Stand", loop(arms, pairs, count, procedure.margin, params, rounds, np.array(powers))
-        )
+        days = every * (period + 1.0)
+        rows = test, marks, arms, pairs
+        stand = cast("Stand", loop(*rows, count, days, terms, rounds, np.array(powers)))
+        winner = stand.winner if stand.winner != NOBODY else course.announce(test, days)
         sums = with_rounds(sums, own, stand.rounds)
         statistics = statistics_of(sums, arms, pairs)
-        if stand.winner != NOBODY or stand.ended != GOES_ON or cap_met(design, statistics):
-            return int(stand.winner), every * (period + 1.0), lost
+        if winner != NOBODY or stand.ended != GOES_ON:
+            return int(winner), days, lost
+        if is_withheld(design, test):
+            continue
+        if cap_met(design, statistics):
+            return NOBODY, days, lost
         shares = np.array(list(next_shares(design, statistics).values()))
     return NOBODY, LONGEST, lost

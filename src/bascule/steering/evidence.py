@@ -9,18 +9,27 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 
+from bascule.core.calendar import DAY
+from bascule.core.course_rows import MARKS, TEST, UNTIL, terms_of
 from bascule.core.design import Design
 from bascule.core.ending import cap_met
 from bascule.core.evidence.families.rows import ACTIVE
 from bascule.core.procedures.base import Decision
-from bascule.core.procedures.blocks.procedure import END_REASONS, BlockProcedure
-from bascule.core.rounds import in_rounds, rounds_loop, statistics_of, with_rounds
+from bascule.core.procedures.blocks.procedure import END_REASONS
+from bascule.core.progress import block_procedure
+from bascule.core.rounds import (
+    course_in_rounds,
+    in_rounds,
+    is_withheld,
+    rounds_loop,
+    statistics_of,
+    with_rounds,
+)
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.core.types import FloatArray
+from bascule.core.types import NOBODY, FloatArray
 from bascule.steering.reading import Counts
 
 
@@ -32,8 +41,8 @@ class SteeringEvidence:
     decision: Decision | None
     reason: str | None
     """Why the test is over without a decision: horizon, futility or cap."""
-    block: int | None
-    """The block in which it was decided or ended, counted from 0."""
+    until: float | None
+    """Until when a decision is withheld."""
     clipped: int
     """Outcomes beyond the limits of the model, which count as the nearest limit."""
     unpaired: int
@@ -50,17 +59,35 @@ def ordered(values: dict[float, int], generator: np.random.Generator) -> FloatAr
     return outcomes[generator.permutation(len(outcomes))]
 
 
-def fold_blocks(design: Design, blocks: Sequence[Counts], name: str) -> SteeringEvidence:
-    """Fold all blocks of a test, in order, until it is decided or over."""
-    procedure = cast("BlockProcedure", design.procedure)
-    count, params = procedure.arms, procedure.params
-    loop = rounds_loop(procedure.evidence, count == 2)
+def fold_blocks(
+    design: Design,
+    blocks: Sequence[Counts],
+    name: str,
+    counted: Sequence[float],
+    now: float,
+    latest: float,
+) -> SteeringEvidence:
+    """Fold all blocks of a test, in order, until it is decided or over.
+
+    Times are in seconds since the first unit: `counted` has those at which the blocks counted,
+    `now` is that of the run, and at `latest` a decision is announced at the latest.
+    """
+    procedure = block_procedure(design)
+    count = procedure.arms
+    course, columns = course_in_rounds(design)
+    loop = rounds_loop(course, columns)
+    terms = terms_of(design, procedure.params, procedure.params, DAY)
+    terms = terms._replace(margin=procedure.margin, latest=latest)
+    test, marks = [0.0] * TEST, [[0] * count for _ in range(MARKS)]
     arms, pairs = procedure.rows(procedure.empty())
+    course.start(test, marks, arms, pairs, arms, count)
     sums = [ArmStatistics()] * count
     clipped = unpaired = 0
-    decision, at = None, None
-    reason: str | None = None
-    for number, block in enumerate(blocks):
+    winner, reason = NOBODY, None
+    for number, (block, clock) in enumerate(zip(blocks, counted, strict=True)):
+        winner = course.announce(test, clock)
+        if winner != NOBODY:
+            break
         active = [arms[i][ACTIVE] > 0.0 for i in range(count)]
         raw = _outcomes(design, block, f"{name}/{number}")
         raw = [arm if active[i] else arm[:0] for i, arm in enumerate(raw)]
@@ -71,21 +98,21 @@ def fold_blocks(design: Design, blocks: Sequence[Counts], name: str) -> Steering
         clipped += sum(int(np.count_nonzero(a != b)) for a, b in zip(raw, limited, strict=True))
         _, own = in_rounds(limited)
         rounds, oriented = in_rounds([_oriented(design, arm) for arm in limited])
-        play = loop(
-            arms, pairs, count, procedure.margin, params, rounds, [p.tolist() for p in oriented]
-        )
-        sums = with_rounds(sums, own, play.rounds)
-        decision = procedure.declared(play.winner)
-        reason = END_REASONS[play.ended]
-        statistics = statistics_of(sums, arms, pairs)
-        if decision is None and reason is None and cap_met(design, statistics):
+        lists = [power.tolist() for power in oriented]
+        stand = loop(test, marks, arms, pairs, count, clock, terms, rounds, lists)
+        sums = with_rounds(sums, own, stand.rounds)
+        winner, reason = stand.winner, str(END_REASONS[stand.ended] or "")
+        goes_on = winner == NOBODY and not reason and not is_withheld(design, test)
+        if goes_on and cap_met(design, statistics_of(sums, arms, pairs)):
             reason = "cap"
-        if decision is not None or reason is not None:
-            at = number
+        if winner != NOBODY or reason:
             break
-    return SteeringEvidence(
-        statistics_of(sums, arms, pairs), decision, reason, at, clipped, unpaired
-    )
+    if winner == NOBODY and not reason:
+        winner = course.announce(test, now)
+    decision = procedure.declared(winner)
+    until = test[UNTIL] if winner == NOBODY and is_withheld(design, test) else None
+    statistics = statistics_of(sums, arms, pairs)
+    return SteeringEvidence(statistics, decision, reason or None, until, clipped, unpaired)
 
 
 def _outcomes(design: Design, block: Counts, label: str) -> list[FloatArray]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -125,9 +126,16 @@ class _Run:
             )
             excluded = log.excluded
         self._check_ratio(blocks)
-        evidence = fold_blocks(test.design, counts, test.name)
+        first = blocks[0].since.timestamp() if blocks else 0.0
+        counted = [test.measure.matures(block.until.timestamp()) - first for block in blocks]
+        clock = self.now.timestamp() - first
+        deadline = test.design.deadline
+        latest = math.inf if deadline is None else deadline.timestamp() - first
+        evidence = fold_blocks(test.design, counts, test.name, counted, clock, latest)
+        if evidence.until is not None:
+            evidence = replace(evidence, until=first + evidence.until)
         run = replace(run, evidence=evidence, dry_run=self.dry_run)
-        return self._act(self._with_notes(run, excluded), blocks)
+        return self._act(self._with_notes(run, excluded))
 
     # State
 
@@ -310,14 +318,15 @@ class _Run:
 
     # Shares
 
-    def _act(self, run: SteeringRun, blocks: Sequence[CountedPart]) -> SteeringRun:
+    def _act(self, run: SteeringRun) -> SteeringRun:
         """Decide, or set the next shares."""
         design, evidence = self.test.design, run.evidence
         assert evidence is not None
         reason = evidence.reason
         if evidence.decision is None and reason is None and self._is_past_deadline(run):
             reason = "deadline"
-        if evidence.decision is not None and (day := self._withheld(evidence, blocks)) is not None:
+        if evidence.until is not None:
+            day = datetime.fromtimestamp(evidence.until, UTC)
             self.notes.append(
                 f"decided, and withheld until {day:%Y-%m-%d %H:%M} as the design asks: "
                 "the shares stay as they are"
@@ -333,17 +342,6 @@ class _Run:
     def _is_past_deadline(self, run: SteeringRun) -> bool:
         deadline = self.test.design.deadline
         return deadline is not None and run.newest is not None and run.newest >= deadline
-
-    def _withheld(
-        self, evidence: SteeringEvidence, blocks: Sequence[CountedPart]
-    ) -> datetime | None:
-        """Return when a decision may be announced, where that is later than now."""
-        if not self.test.design.withholds or evidence.block is None:
-            return None
-        first = blocks[0].since.timestamp()
-        reached = self.test.measure.matures(blocks[evidence.block].until.timestamp())
-        at = datetime.fromtimestamp(self.test.design.announces(first, reached), UTC)
-        return at if at > self.now else None
 
     def _decide(
         self, run: SteeringRun, evidence: SteeringEvidence, reason: str | None

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from bascule.core.course import course_of
-from bascule.core.course_rows import Course, CourseScope, Terms
+from bascule.core.course_rows import Course, CourseScope, Terms, terms_of
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.evidence.families.known_spread import KNOWN_SPREAD, NO_FLOORS, PARTS, log_evidence
@@ -192,25 +192,17 @@ def compiled_params(procedure: BlockProcedure) -> Params:
     return params
 
 
-def terms_of(design: Design, procedure: BlockProcedure, cap: int, daily: float = 0.0) -> Terms:
+def block_terms(design: Design, procedure: BlockProcedure, cap: int, daily: float = 0.0) -> Terms:
     """Return the numbers that the course of a design goes by; a day has `daily` units."""
     usual = compiled_params(procedure)
     strict = compiled_params(block_procedure(design.stricter)) if design.guardrails else usual
     split, batch = procedure.drawn_evidence.split, procedure.batch
-    return Terms(
-        control=design.arms.index(design.control_arm),
+    return terms_of(design, usual, strict, daily)._replace(
         max_units=cap,
         rounds=batch if split else 1,
         each=1 if split else batch,
         tilt=procedure.tilt,
         margin=procedure.margin,
-        least=daily * (design.min_days or 0.0),
-        week=7.0 * daily if design.whole_weeks else 0.0,
-        latest=math.inf,
-        rollout=design.decides == "guardrails",
-        seeks_harm=any(metric.harm_line is not None for metric in design.guardrails),
-        usual=usual,
-        strict=strict,
     )
 
 
@@ -250,7 +242,7 @@ class BlockRuns(Runs):
         self.engine, self.guarded, self.world = engine, guarded, world
         self.sigma = design.outcome.noise(world.start).spread(world.start[0])
         self.procedure = procedure
-        self.terms = terms_of(design, procedure, self.cap)
+        self.terms = block_terms(design, procedure, self.cap)
         self.intervals = needs_intervals(design, procedure)
         self.draws = draws or NORMAL
         self.fixed_arms = arms_to_fix(self.arms, 0 if guarded else runs)

@@ -36,7 +36,7 @@ from bascule.core.procedures.blocks.signals import DIFFERENT, blend, most_tilt
 from bascule.core.procedures.blocks.steps import GOES_ON
 from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.block_draws import deal_slots
-from bascule.simulation.kernels.blocks import needs_intervals, room_for, terms_of
+from bascule.simulation.kernels.blocks import block_terms, needs_intervals, room_for
 from bascule.simulation.kernels.compiled import (
     STOP,
     Chunk,
@@ -358,7 +358,7 @@ class WorldBlockRuns(WorldRuns):
         self.engine, self.guarded = engine, guarded
         self.family = procedure.drawn_evidence
         self.largest_block = procedure.largest_block
-        self.terms = terms_of(design, procedure, self.cap, world.units_per_day or 0.0)
+        self.terms = block_terms(design, procedure, self.cap, world.units_per_day or 0.0)
         self.signals = MODES[procedure.early_signals], procedure.slack, world.delay
         self.drawn = drawn_covariates(design, world)
         self.spreads = spreads_of(world)
