@@ -1,15 +1,18 @@
 """The estimate after a decision is as often too large as too small."""
 
 from collections.abc import Callable
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 
 import bascule as bs
+from bascule.core.ending import cap_met
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.theory.unbiased import unbiased_difference
+from bascule.theory.prediction.passage import NO_LIMITS, Flat, PassageLimits
+from bascule.theory.unbiased import ends_ahead, unbiased_difference
 
 RUNS = 80
 
@@ -31,7 +34,7 @@ def ended(design: bs.Design, draws: list[Draw], rng: np.random.Generator) -> Sta
     procedure = design.procedure
     assert isinstance(procedure, BlockProcedure)
     seen = procedure.empty()
-    while procedure.winner(seen) < 0 and procedure.end_reason(seen) is None:
+    while not (procedure.winner(seen) >= 0 or procedure.end_reason(seen) or cap_met(design, seen)):
         block = []
         for draw, units in zip(draws, procedure.next_block(seen).units, strict=True):
             values = draw(rng, units)
@@ -74,6 +77,51 @@ def test_the_median_is_the_difference(
     doubt = 1.25 * float(np.std(unbiased)) / RUNS**0.5
     assert abs(float(np.median(unbiased)) - difference) < 0.1 * difference + 2 * doubt
     assert np.mean(plain) > np.mean(unbiased)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "rule", "most"),
+    [
+        (bs.Gaussian(1), bs.Tilt(3, effect=0.5, power=0.9, futility=0.2), None),
+        (bs.Gaussian(1), bs.Tilt(3, effect=0.5, power=0.9, futility=0.2), 80),
+        (bs.Gaussian(1), bs.Tilt(3), 120),
+    ],
+    ids=["futility", "cap before the horizon", "cap without a horizon"],
+)
+def test_over_all_ends_half_of_the_estimates_are_too_large(
+    outcome: Outcome, rule: bs.Tilt, most: int | None
+) -> None:
+    design = bs.Design(["a", "b"], outcome, rule, error=0.05, sides=1, max_units=most)
+    rng, too_large, undecided = np.random.default_rng(7), 0, 0
+    for _ in range(RUNS):
+        seen = ended(design, [normal(0), normal(0.3)], rng)
+        estimate = unbiased_difference(design, seen, 1, 0, is_over=True)
+        assert estimate is not None
+        too_large += estimate > 0.3
+        undecided += design.procedure.winner(seen) < 0
+    assert undecided > 0.2 * RUNS
+    assert abs(too_large - RUNS / 2) < 3 * (RUNS / 4) ** 0.5
+
+
+def test_the_law_of_the_ends_is_that_of_the_reflection_principle() -> None:
+    clock, height = 16.0, 8.0
+    for drift in (0.0, 0.3, 0.8):
+        for total in (1.0, 4.0, 8.0):
+            cdf, root = NormalDist().cdf, clock**0.5
+            back = cdf((total - 2 * height - drift * clock) / root)
+            exact = cdf((drift * clock - total) / root) + np.exp(2 * drift * height) * back
+            found = ends_ahead(drift, total, clock, Flat(height), NO_LIMITS)
+            assert found == pytest.approx(exact, abs=0.003)
+
+
+def test_who_is_futile_late_was_nearer_to_a_decision() -> None:
+    limits = PassageLimits(38.0, effect=0.5, futility=0.2)
+    line, shares = Flat(12.1), []
+    for clock in (20.0, 25.0, 30.0, 35.0):
+        total = 12.1 - float(limits.futile_room(np.array([clock]))[0])
+        shares.append(ends_ahead(0.25, total, clock, line, limits))
+    assert shares == sorted(shares, reverse=True)
+    assert ends_ahead(0.25, 2.0, 30.0, line, limits) < ends_ahead(0.25, 2.0, 30.0, line, NO_LIMITS)
 
 
 def test_a_test_without_a_horizon_has_one_too_and_a_goal_turns_it() -> None:

@@ -102,9 +102,8 @@ UNBIASED = (
 """Why there are two estimates after a decision."""
 
 UNCORRECTED = (
-    "The difference is not corrected for how the test ended: tests that end by futility or at a "
-    "limit show it too large, in the median 1.5 to 1.8 times the true one in those that were "
-    "measured."
+    "The difference is not corrected for how the test ended: one that stops when a difference is "
+    "large shows it too large on average."
 )
 """The note on an estimate that is not median-unbiased."""
 

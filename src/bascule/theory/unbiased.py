@@ -1,14 +1,15 @@
-"""The estimate of a difference after a decision, which does not favour what was decided.
+"""The estimate of a difference after the end of a test, which does not favour how it ended.
 
 A test that ends when the difference is large enough ends on average when it looks larger than it
-is. The median-unbiased estimate is the difference at which a test would have been decided as soon
-as this one with probability one half, by the stages at which tests end. docs/research/ends.md.
+is. The median-unbiased estimate is the difference at which a test would have ended as well for the
+arm ahead as this one with probability one half: decided as soon, or else open or futile no sooner.
+docs/research/ends.md has the order of the ends and the proof.
 """
 
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import cast
 
 import numpy as np
@@ -16,26 +17,37 @@ import numpy as np
 from bascule.core.design import Design
 from bascule.core.evidence.families.known_spread import boundary_for
 from bascule.core.evidence.families.rows import CLOCK, TOTAL, Params, pair_index
-from bascule.core.evidence.normal import log_normal_cdf
+from bascule.core.evidence.horizon import solved
 from bascule.core.metrics.metric import DIRECTION
-from bascule.core.numerics import smallest
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.statistics import Statistics
 from bascule.core.types import FloatArray
-from bascule.theory.prediction.passage import PassageLimits, first_passage
+from bascule.theory.prediction.passage import (
+    NO_LIMITS,
+    RATIO,
+    Flat,
+    Line,
+    PassageLimits,
+    first_passage,
+    overstep,
+)
 
-CLOSE = 1e-4
+CLOSE = 1e-3
 """How near to one half the probability has to be."""
 
-STRIDE = 2.0
-"""How long the steps of a passage are: an estimate needs no more."""
+STEPS = 79
+"""Steps of a passage: its first clock is a hundredth of the last one."""
+
+ROUNDING = 1e-9
+"""Clocks that differ by this part are the same."""
 
 
 def unbiased_difference(
-    design: Design, statistics: Statistics, treatment: int, control: int
+    design: Design, statistics: Statistics, treatment: int, control: int, is_over: bool = False
 ) -> float | None:
     """Return the median-unbiased estimate of treatment minus control.
 
+    `is_over` says that the test has ended, by a limit on its units or its time if not by its plan.
     None while these two are neither decided nor at the end of the test, where outcomes do not vary,
     for rules that do not compare arms in blocks, and for evidence that theory does not know.
 
@@ -53,23 +65,25 @@ def unbiased_difference(
         return None
     arms, pairs = procedure.rows(oriented)
     first, second = min(treatment, control), max(treatment, control)
-    pair = pairs[pair_index(procedure.arms, first, second)]
-    params = procedure.params
-    decided = procedure.evidence.verdict(pair, arms[first], arms[second], params) != 0.0
-    ended = procedure.end_reason(oriented) == "horizon"
-    if not decided and (not ended or {treatment, control} & statistics.out):
+    pair, mine, theirs = pairs[pair_index(procedure.arms, first, second)], arms[first], arms[second]
+    params, evidence = procedure.params, procedure.evidence
+    decided = evidence.verdict(pair, mine, theirs, params) != 0.0
+    over = is_over or procedure.end_reason(oriented) is not None
+    if not decided and (not over or {treatment, control} & statistics.out):
         return None
     spread = _spread(procedure, oriented, first, second)
-    if spread == 0.0:
+    if spread == 0.0 or pair[CLOCK] == 0.0:
         # Outcomes that do not vary say the difference itself.
         return None
-    total, clock = abs(pair[TOTAL]) / spread, pair[CLOCK]
-    if not decided:
-        size = _at_horizon(total, clock, params.constant * math.sqrt(clock))
-    elif params.reach > 0.0:
-        size = _at_horizon(total, clock, total)
-    else:
-        size = _behind_mixture(total, clock, params._replace(effect=params.effect / spread))
+    horizon = math.inf
+    if params.reach > 0.0:
+        shared = evidence.shared(arms, procedure.arms, params)
+        left = evidence.remaining(pair, mine, theirs, shared, 0.0, params)
+        horizon = pair[CLOCK] + max(0.0, left)
+    # With more arms a test is futile only if every one of them is.
+    futility = params.futility if procedure.arms == 2 else 0.0
+    scaled = params._replace(effect=params.effect / spread, futility=futility)
+    size = _drift(abs(pair[TOTAL]) / spread, pair[CLOCK], decided, horizon, scaled)
     sign = math.copysign(1.0, pair[TOTAL]) * (1.0 if treatment == first else -1.0)
     return DIRECTION[design.goal] * sign * size * spread * procedure.outcome.scale
 
@@ -87,37 +101,56 @@ def _spread(procedure: BlockProcedure, statistics: Statistics, first: int, secon
     return math.sqrt(weighed / (mine.units + theirs.units)) / outcome.scale
 
 
-def _at_horizon(total: float, clock: float, height: float) -> float:
-    """The drift at which half of tests reach a flat boundary by the clock, or this total at it.
-
-    A total at the boundary is the case of a test that was decided at this clock.
-    """
-    root = math.sqrt(clock)
-
-    def reached(drift: float) -> bool:
-        ahead = log_normal_cdf((drift * clock - total) / root)
-        back = 2.0 * drift * height + log_normal_cdf((total - 2.0 * height - drift * clock) / root)
-        return math.exp(ahead) + math.exp(back) >= 0.5
-
-    return smallest(reached, min(0.0, total - height) / clock, total / clock)
-
-
 @lru_cache(maxsize=256)
-def _behind_mixture(total: float, clock: float, params: Params) -> float:
-    """The median-unbiased drift for the boundary of a mixture that passes through the decision."""
-    scale = total / boundary_for(clock, 1.0, params)
+def _drift(total: float, clock: float, decided: bool, horizon: float, params: Params) -> float:
+    """The drift at which half of tests end as well for the arm ahead as at this total and clock.
 
-    def line(clocks: FloatArray) -> FloatArray:
-        return scale * np.array([boundary_for(clock, 1.0, params) for clock in clocks.tolist()])
-
-    def share(drift: float) -> float:
-        until = PassageLimits(clock=clock)
-        return float(
-            first_passage(drift, line, min(0.5, clock), 0.0, None, STRIDE, until).above.sum()
+    The boundary of a decision passes through the place where it was reached.
+    """
+    limits = NO_LIMITS
+    if math.isinf(horizon):
+        scale = total / boundary_for(clock, 1.0, params) if decided else 1.0
+        clocks = clock * RATIO ** np.arange(-STEPS, 1.0)
+        heights = [scale * boundary_for(one, 1.0, params) for one in clocks.tolist()]
+        line: Line = partial(np.interp, xp=clocks, fp=heights)
+    else:
+        height = total if decided else max(total, params.constant * math.sqrt(horizon))
+        line = Flat(height)
+        limits = PassageLimits(
+            horizon, effect=params.reach / math.sqrt(horizon), futility=params.futility
         )
 
-    low, high = 0.0, total / clock
-    while high - low > CLOSE * high:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if share(middle) >= 0.5 else (middle, high)
-    return 0.5 * (low + high)
+    def share(drift: float) -> float:
+        return ends_ahead(drift, total, clock, line, limits)
+
+    high = total / clock
+    while share(high) < 0.5:
+        high += 1.0 / math.sqrt(clock)
+    return solved(share, 0.5, 0.0, high, CLOSE) if share(0.0) < 0.5 else 0.0
+
+
+def ends_ahead(
+    drift: float, total: float, clock: float, line: Line, limits: PassageLimits
+) -> float:
+    """Return the probability to cross a line by a clock, or to be open there at a total or above.
+
+    Paths that were futile before have ended behind. The last step of the passage is at the clock,
+    where the line falls to the total, and nothing is left inside after it.
+
+    >>> ends = [ends_ahead(drift, 8.0, 16.0, Flat(8.0), NO_LIMITS) for drift in (0.0, 0.5)]
+    >>> [round(end, 2) for end in ends]
+    [0.05, 0.6]
+    """
+    step = clock * (1.0 - 1.0 / RATIO)
+    (height,) = line(np.array([clock]))
+    # A passage finds a line crossed between two clocks too; who is open is looked at once.
+    late = overstep(step, max(0.0, drift + (height - total) / step)) if total < height else 0.0
+
+    def falls(clocks: FloatArray) -> FloatArray:
+        heights = np.where(clocks > clock * (1.0 + ROUNDING), 0.0, total + late)
+        before = clocks < clock * (1.0 - ROUNDING)
+        heights[before] = line(clocks[before])
+        return heights
+
+    passage = first_passage(drift, falls, clock / RATIO**STEPS, 0.0, limits=limits)
+    return float(passage.above[passage.clocks <= clock * (1.0 + ROUNDING)].sum())

@@ -27,7 +27,7 @@ class OneLook:
 
     Either end of an interval fails with a probability of about `error`, and `p_value` is
     two-sided: both for a single look at a time that was fixed beforehand. The lift is NaN where
-    the mean of `second` is not above 0.
+    a mean is not clearly above 0.
     """
 
     first: str
@@ -107,16 +107,15 @@ def _degrees(noise: float, other_noise: float, units: float, other_units: float)
 def _lift(mean: Mean, other_mean: Mean, error: float) -> tuple[float, float, float]:
     """The relative lift with its interval, by the delta method on the log of the ratio.
 
-    The interval is not known where a mean may be 0 or less: the logarithm has no normal error then.
+    There is none where a mean is not clearly above 0: a change relative to a mean that may be 0
+    says nothing, and the logarithm has no normal error.
     """
-    if mean.mean <= 0.0 or other_mean.mean <= 0.0:
-        return math.nan, math.nan, math.nan
-    ratio = other_mean.mean / mean.mean
     if any(
         arm.mean <= student_quantile(error, arm.units - 1.0) * math.sqrt(arm.noise)
         for arm in (mean, other_mean)
     ):
-        return ratio - 1.0, math.nan, math.nan
+        return math.nan, math.nan, math.nan
+    ratio = other_mean.mean / mean.mean
     noises = mean.noise / mean.mean**2, other_mean.noise / other_mean.mean**2
     scale = math.sqrt(sum(noises))
     if scale == 0.0:

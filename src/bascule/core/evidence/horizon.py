@@ -198,7 +198,7 @@ def reach_for(power: float, constant: float, look: float = 0.0, futility: float 
     def crossed(reach: float) -> float:
         return conditional_power(constant * reach + beyond, reach * reach)
 
-    watched = _solved(crossed, power, 1e-6, constant + max(0.0, quantile(power)) + look + 1.0)
+    watched = solved(crossed, power, 1e-6, constant + max(0.0, quantile(power)) + look + 1.0)
     return watched if futility == 0.0 else watched * _futility_factor(power, constant, futility)
 
 
@@ -223,7 +223,7 @@ def power_of_each(power: float, rivals: int, correlation: float) -> float:
 
     # Independent comparisons need the most.
     reach = quantile(power ** (1.0 / rivals))
-    return NORMAL.cdf(_solved(all_succeed, power, quantile(power), reach))
+    return NORMAL.cdf(solved(all_succeed, power, quantile(power), reach))
 
 
 @lru_cache(maxsize=256)
@@ -235,7 +235,7 @@ def _futility_factor(power: float, constant: float, futility: float) -> float:
     def crossed(reach: float) -> float:
         return _carried(reach, constant, futility)
 
-    return _solved(crossed, power, without, far) / without
+    return solved(crossed, power, without, far) / without
 
 
 def _carried(reach: float, constant: float, futility: float) -> float:
@@ -278,14 +278,20 @@ def _room_of(futility: float, left: float) -> float:
     return room
 
 
-def _solved(rising: Callable[[float], float], wanted: float, low: float, high: float) -> float:
-    """Return where a rising function has this value, by false position (Illinois)."""
+def solved(
+    rising: Callable[[float], float], wanted: float, low: float, high: float, close: float = CLOSE
+) -> float:
+    """Return where a rising function has this value, by false position (Illinois).
+
+    >>> round(solved(lambda x: x * x, 2.0, 0.0, 2.0), 5)
+    1.41421
+    """
     below, above = rising(low) - wanted, rising(high) - wanted
     root = high
     for _ in range(TRIES):
         root = (low * above - high * below) / (above - below)
         value = rising(root) - wanted
-        if abs(value) < CLOSE:
+        if abs(value) < close:
             break
         if value < 0.0:
             low, below, above = root, value, 0.5 * above

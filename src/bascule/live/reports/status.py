@@ -13,7 +13,7 @@ from typing import Any
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
-from bascule.core.ending import ending, is_futile, winner_promise
+from bascule.core.ending import end_reason, ending, is_futile, winner_promise
 from bascule.core.inputs.serialization import finite_data
 from bascule.core.metrics.coverage import coverages
 from bascule.core.metrics.effects import (
@@ -387,7 +387,11 @@ def _contrasts(
         replace(
             contrast,
             unbiased=unbiased_difference(
-                design, statistics, place(contrast.treatment), place(contrast.control)
+                design,
+                statistics,
+                place(contrast.treatment),
+                place(contrast.control),
+                is_over=phase == "over" and end_reason(design, statistics) != "guardrails",
             ),
         )
         for contrast in listed

@@ -77,7 +77,7 @@ class PassageLimits:
         if self.futility == 0.0:
             return np.full(clocks.shape, math.inf)
         left = self.effect**2 * np.maximum(self.clock - clocks, 0.0)
-        rooms = _futile_rooms(self.effect**2 * self.clock, self.futility)
+        rooms = _futile_rooms(round(self.effect**2 * self.clock, 6), self.futility)
         return np.asarray(np.interp(left, *rooms) / self.effect)
 
 

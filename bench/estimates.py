@@ -1,0 +1,115 @@
+"""Medians of the estimates at the end of tests, as parts of the true difference.
+
+    python -m bench.estimates [runs]
+
+Each row is a design and a true difference. All endings count together: decided, futile, at the
+horizon, or at a cap on units. docs/research/ends.md has the figures.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import numpy as np
+
+import bascule as bs
+from bascule.core.ending import cap_met
+from bascule.core.procedures.blocks.procedure import BlockProcedure
+from bascule.core.statistics import ArmStatistics, Statistics
+from bascule.theory.unbiased import unbiased_difference
+
+Draw = Callable[[np.random.Generator, int], np.ndarray]
+
+
+def normal(mean: float) -> Draw:
+    """Normal outcomes with spread 1."""
+    return lambda rng, units: rng.normal(mean, 1.0, units)
+
+
+def coin(mean: float) -> Draw:
+    """0/1 outcomes."""
+    return lambda rng, units: (rng.random(units) < mean).astype(float)
+
+
+def rows() -> list[tuple[str, bs.Design, float, Draw, Draw]]:
+    """What is measured: a name, the design, the true difference, and outcomes of both arms."""
+    arms, known, share, some = ["a", "b"], bs.Gaussian(1), bs.Bernoulli(), bs.Numeric()
+    planned = bs.Tilt(3, effect=0.5, power=0.9, futility=0.2)
+    bets = bs.Tilt(3, effect=0.2, power=0.9, baseline=0.3, futility=0.2)
+    designs = {
+        "known spread, futility": (known, planned, None),
+        "known spread, futility, cap of 100 units": (known, planned, 100),
+        "known spread, no horizon, cap of 150 units": (known, bs.Tilt(3), 150),
+        "estimated spread, futility": (some, planned, None),
+    }
+    listed = [
+        (
+            name,
+            bs.Design(arms, outcome, rule, error=0.05, sides=1, max_units=most),
+            gap,
+            normal(0.0),
+            normal(gap),
+        )
+        for name, (outcome, rule, most) in designs.items()
+        for gap in (0.5, 0.25)
+    ]
+    design = bs.Design(arms, share, bets, error=0.05, sides=1)
+    listed += [
+        ("bets, 30 %, futility", design, gap, coin(0.3), coin(0.3 + gap)) for gap in (0.2, 0.1)
+    ]
+    capped = bs.Design(arms, share, bs.Tilt(3), error=0.05, sides=1, max_units=300)
+    listed.append(("bets, no horizon, cap of 300 units", capped, 0.2, coin(0.3), coin(0.5)))
+    return listed
+
+
+def ended(
+    design: bs.Design, draws: tuple[Draw, Draw], rng: np.random.Generator
+) -> tuple[Statistics, str]:
+    """Return what a test has shown at its end, and why it has ended."""
+    procedure = design.procedure
+    assert isinstance(procedure, BlockProcedure)
+    seen = procedure.empty()
+    while True:
+        if procedure.winner(seen) >= 0:
+            return seen, "decided"
+        reason = procedure.end_reason(seen)
+        if reason is not None or cap_met(design, seen):
+            return seen, reason or "cap"
+        next_block = procedure.next_block(seen)
+        for _ in range(next_block.repeat):
+            block = []
+            for draw, units in zip(draws, next_block.units, strict=True):
+                values = draw(rng, units)
+                total, squares, cubes = (float((values**power).sum()) for power in (1, 2, 3))
+                block.append(ArmStatistics(units, total, squares, cubes))
+            seen = procedure.fold_block(seen, block)
+
+
+def main() -> None:
+    """Print a row for each design and true difference."""
+    runs = int(sys.argv[1]) if sys.argv[1:] else 2000
+    print("| design | true | decided | futile | cap | median-unbiased | plain |")
+    print("|---|---|---|---|---|---|---|")
+    for at, (name, design, gap, mine, theirs) in enumerate(rows()):
+        rng = np.random.default_rng(at)
+        unbiased, plain, reasons = [], [], []
+        for _ in range(runs):
+            seen, reason = ended(design, (mine, theirs), rng)
+            estimate = unbiased_difference(design, seen, 1, 0, is_over=True)
+            plain.append(seen.arms[1].mean - seen.arms[0].mean)
+            unbiased.append(plain[-1] if estimate is None else estimate)
+            reasons.append(reason)
+        shares = [reasons.count(one) / runs for one in ("decided", "futility", "cap")]
+        # A median has 1.25 times the standard error of a mean.
+        doubt = 1.25 * float(np.std(unbiased)) / runs**0.5 / gap
+        found = " | ".join(f"{100 * share:.0f} %" for share in shares)
+        medians = [float(np.median(some)) / gap for some in (unbiased, plain)]
+        print(
+            f"| {name} | {gap:g} | {found} | {medians[0]:.3f} ± {doubt:.3f} | {medians[1]:.3f} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
