@@ -276,7 +276,9 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
         stage=statistics.stage if isinstance(statistics, CohortStatistics) else None,
         arms=arms,
         effects=effects,
-        contrasts=_contrasts(design, statistics, effects, means[control], phase in OPEN or late),
+        contrasts=_contrasts(
+            design, statistics, effects, means[control], "running" if late else phase
+        ),
         evidence=share,
         leader=leader,
         decision=state.ending.verdict,
@@ -370,18 +372,19 @@ def _contrasts(
     statistics: AnyStatistics,
     effects: Sequence[Effect],
     mean: float | None,
-    by_calendar: bool,
+    phase: Phase,
 ) -> tuple[Contrast, ...]:
     """Each arm minus the control, with an unbiased estimate once outcomes have ended the test.
 
-    Where the calendar ends it, the difference itself is no larger than it should be.
+    Where the calendar announces a decision later, the difference itself is no larger than it should
+    be: `phase` is that of a test that goes on then.
     """
     if not isinstance(statistics, Statistics):
         return contrasts(design, effects, None, mean)
     place = design.arms.index
     control = statistics.arms[place(design.control_arm)]
     listed = contrasts(design, effects, control, mean, lifts(design, statistics))
-    if by_calendar:
+    if phase in OPEN:
         return listed
     return tuple(
         replace(
