@@ -9,7 +9,7 @@ docs/research/ends.md has the order of the ends and the proof.
 from __future__ import annotations
 
 import math
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import cast
 
 import numpy as np
@@ -112,10 +112,13 @@ def _drift(total: float, clock: float, decided: bool, horizon: float, params: Pa
         scale = total / boundary_for(clock, 1.0, params) if decided else 1.0
         clocks = clock * RATIO ** np.arange(-STEPS, 1.0)
         heights = [scale * boundary_for(one, 1.0, params) for one in clocks.tolist()]
-        line: Line = partial(np.interp, xp=clocks, fp=heights)
+
+        def line(some: FloatArray) -> FloatArray:
+            return np.asarray(np.interp(some, clocks, heights))
+
     else:
         height = total if decided else max(total, params.constant * math.sqrt(horizon))
-        line = Flat(height)
+        line = Flat(height)  # type: ignore[assignment]
         limits = PassageLimits(
             horizon, effect=params.reach / math.sqrt(horizon), futility=params.futility
         )
