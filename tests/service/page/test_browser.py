@@ -104,13 +104,13 @@ def test_from_the_key_over_the_form_to_the_decision(browser: Any, service: Servi
     # While the first window is open nobody knows which arm is better, and enrolment ends in it.
     assert answer.inner_text().startswith("Run an even split: a decision in 10 days")
     view.get_by_label("Name").fill("checkout-button")
-    view.get_by_label("Baseline").fill("10%")
+    view.locator("#baseline").fill("10%")
     before = view.locator("#create").bounding_box()
-    view.get_by_label("Minimum detectable effect").fill("no")
-    view.locator("#answer", has_text="Minimum detectable effect must be a number").wait_for()
+    view.locator("#lift").fill("no")
+    view.locator("#lift-problem", has_text="Minimum detectable effect must be a number").wait_for()
     # However long the answer is, nobody's click goes astray.
     assert view.locator("#create").bounding_box() == before
-    view.get_by_label("Minimum detectable effect").fill("200%")
+    view.locator("#lift").fill("200%")
     view.locator("#answer", has_text="10 % against 30 %").wait_for()
     assert view.locator("[role=status]#answer-said").inner_text() == answer.inner_text()
     view.get_by_role("radio", name="Count the first value recorded").check()
@@ -177,7 +177,7 @@ def test_a_rule_that_is_chosen_while_a_plan_is_under_way_stays_chosen(visit: Vis
 
     view.route("**/new/plan*", hold)
     with view.expect_request("**/new/plan*"):
-        view.get_by_label("Minimum detectable effect").fill("40%")
+        view.locator("#lift").fill("40%")
     view.get_by_text("All designs").click()
     chosen = view.get_by_role("radio", name="Tilted blocks, tilt 3 (Tilt_3)")
     assert not chosen.is_checked()
@@ -205,7 +205,7 @@ def test_a_plan_that_no_longer_fits_is_marked_and_asked_for_again(visit: Visit) 
     view.unroute("**/new/plan*")
     view.route("**/new/plan*", lambda route: route.abort())
     with view.expect_event("requestfailed"):
-        view.get_by_label("Minimum detectable effect").fill("70%")
+        view.locator("#lift").fill("70%")
     view.locator("#answer.stale .busy", has_text="Planning").wait_for()
     view.unroute("**/new/plan*")
     view.locator("#answer:not(.stale)", has_text="5 % against 8.5 %").wait_for()
