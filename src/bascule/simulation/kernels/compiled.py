@@ -7,11 +7,13 @@ from compiled code, while Python goes on calling them as they are.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -87,6 +89,9 @@ def finish_run(units: FloatArray, row: int, time: int, winner: int, columns: Run
 Function = Any
 """A plain function, or what the compiler makes of one."""
 
+
+DIGITS = 12
+"""Digits of the fingerprint of the source in the names of kept files."""
 
 COMPILERS_OWN = ("numpy", "numba")
 """Packages whose functions the compiler knows."""
@@ -184,13 +189,31 @@ def _compile(function: Kernel, keep: bool) -> Kernel:
         "error_model": "numpy",
         "_nrt": False,
     }
-    compiled: Kernel
+    # The compiler unpickles the index of a file's kept loops before it looks whether the file has
+    # changed, which fails if a class has another name by now. So each version of the source has
+    # files of its own.
+    name = function.__qualname__
+    function.__qualname__ = f"{name}_{source_fingerprint()[:DIGITS]}"
+    compiled: Any
     try:
         compiled = numba.njit(**options)(function)
     except RuntimeError:
         # There is no folder to keep the machine code in; then it lasts as long as the process.
         compiled = numba.njit(**{**options, "cache": False})(function)
-    return compiled
+    if keep and compiled.stats.cache_path is not None:
+        _remove_other_versions(Path(compiled.stats.cache_path), name)
+    return cast(Kernel, compiled)
+
+
+def _remove_other_versions(folder: Path, name: str) -> None:
+    """Remove machine code that was compiled from another version of the source."""
+    plain = re.escape(name.replace("<", "").replace(">", ""))
+    versions = re.compile(rf"\.{plain}(?:_([0-9a-f]{{{DIGITS}}}))?-\d")
+    for path in folder.glob("*.nb?"):
+        found = versions.search(path.name)
+        if found is not None and found[1] != source_fingerprint()[:DIGITS]:
+            with suppress(OSError):
+                path.unlink()
 
 
 @lru_cache(maxsize=256)
