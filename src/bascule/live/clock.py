@@ -38,7 +38,7 @@ _running: Callable[[], float] = (
 )
 
 TOLERANCE = 60.0
-"""Seconds by which two clocks may differ."""
+"""Maximum difference between two clocks, in seconds."""
 
 
 class Clock(Protocol):
@@ -78,7 +78,7 @@ class ManualClock:
 
 
 class ClockGuard:
-    """Reads a clock and refuses what cannot be right.
+    """Reads a clock, and raises `ClockError` if its time cannot be right.
 
     >>> ClockGuard(SystemClock()).now("machine") > 0
     True
@@ -87,7 +87,7 @@ class ClockGuard:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.kind = "machine" if isinstance(clock, SystemClock) else "given"
-        # The machine's time when it was read last, and how long it had been running then.
+        # The machine's time at the last reading, and how long it had been running then.
         self._last = time.time(), _running()
 
     def now(self, kind: str, database_time: float | None = None) -> float:
@@ -131,7 +131,7 @@ class ClockGuard:
 
 
 def moment(now: float) -> datetime:
-    """Return a time of the clock as a date; beyond the calendar, its first or last second.
+    """Return the time of a clock as a `datetime`, limited to the range of the calendar.
 
     >>> moment(0.0).isoformat(), moment(-1e12).isoformat()
     ('1970-01-01T00:00:00+00:00', '0001-01-01T00:00:00+00:00')

@@ -36,17 +36,17 @@ def running_time(control: Control, now: float) -> float:
 
 
 def places_left(phase: Phase, state: ExperimentState) -> int:
-    """Return how many places of the open block the next units fill, whatever was changed."""
+    """Return the number of free places in the open block that the next units still fill."""
     return state.enrolment.left if phase in FILLING and state.ending.verdict is None else 0
 
 
 def for_next_block(
     audience: Audience | None, is_guarded: bool, state: ExperimentState, now: float
 ) -> Control:
-    """Return the control with the share of the traffic on which a block begins now.
+    """Return the control with the share of the traffic for a block that begins now.
 
-    A ramp follows the time for which the test has run. With guardrails it takes a step only after a
-    unit that came since the step before has counted: otherwise nothing would guard it.
+    A ramp follows the time for which the test has run. With guardrails, its next step waits until a
+    unit enrolled since the previous step has counted: otherwise nothing would guard the step.
     """
     control = state.control
     if audience is None or not audience.ramp:
@@ -60,9 +60,9 @@ def for_next_block(
 
 
 def blocks_to_begin(design: Design, state: ExperimentState, block: Block, more: int = 0) -> float:
-    """Return how many blocks like this may begin now; infinitely many where nothing bounds them.
+    """Return how many blocks like `block` may begin now, or infinity if there is no limit.
 
-    `more` units were placed that the state does not have yet.
+    `more` is the number of units that were placed but are not part of `state` yet.
     """
     if not design.procedure.has_horizon:
         return math.inf
@@ -73,7 +73,7 @@ def blocks_to_begin(design: Design, state: ExperimentState, block: Block, more: 
 
 
 class Admission(NamedTuple):
-    """New units that get in, in their order, and why others do not: `state`, or by the audience."""
+    """The admitted units in order, and why each other one is refused: `state`, or the audience."""
 
     admitted: list[str]
     refused: dict[str, str]
@@ -87,9 +87,10 @@ def admission(
     share: float,
     asked: Iterable[tuple[str, Context | None]],
 ) -> Admission:
-    """Return who gets in: first into the `places` left in the open block, by their own share.
+    """Return which new units are admitted: first to the open block, then to new blocks.
 
-    `share` is that of blocks that begin now.
+    `places` has the number of free places in the open block and its share of the traffic; `share`
+    is the share for blocks that begin now.
     """
     left, open_share = places
     admitted: dict[str, None] = {}

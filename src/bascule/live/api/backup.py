@@ -42,14 +42,14 @@ COMPUTED = re.compile(r"\b(CHECK|GENERATED|AS|USING)\b", re.IGNORECASE)
 """SQL words of computed or checked columns, which no table of a store has."""
 
 SESSIONS = "service_sessions"
-"""Not restored: whoever had signed in signs in again."""
+"""Table of sign-in sessions, which are not restored: users sign in again."""
 
 ENDED = ("over", "stopped")
-"""States in which an experiment enrols nobody, now or later."""
+"""Phases of experiments that will never enrol another unit."""
 
 
 def backup(location: str, path: str | Path) -> None:
-    """Copy a store into a new SQLite file, as it is at one moment, while it is in use.
+    """Copy a snapshot of a store into a new SQLite file; the store may be in use meanwhile.
 
     The file is a store itself, whichever database it came from: `bascule experiment verify` and
     `restore` take it.
@@ -108,9 +108,9 @@ def restore(path: str | Path, location: str) -> None:
 def import_experiment(
     store: StoreContext, path: str | Path, experiment: str | None = None, name: str | None = None
 ) -> Experiment:
-    """Add an experiment of a backup or of an exported store to a store, and return it.
+    """Copy an experiment from a backup or an exported store into a store, and return it.
 
-    `experiment` says which, where the file has several, and `name` gives it another name. It is
+    `experiment` selects one if the file has several, and `name` gives it another name. It is
     verified before anything is added.
     """
     with opened_copy(Path(path)) as source, source.reporting() as rows:
@@ -145,7 +145,7 @@ def _chosen(names: Iterable[str], experiment: str | None) -> str:
 
 
 def _copy_in(source: Connection, target: Connection, experiment: int, name: str) -> int:
-    """Copy one experiment into another store under a new number, and return that."""
+    """Copy one experiment into another store, and return its new number."""
     asked = text("SELECT * FROM experiments WHERE id = :id")
     row = {**source.execute(asked, {"id": experiment}).mappings().one(), "name": name}
     columns = [column for column in schema.COLUMNS["experiments"] if column != "id"]
@@ -166,9 +166,9 @@ def copy_rows(
     value: int | None = None,
     given: Mapping[str, Any] | None = None,
 ) -> None:
-    """Copy the rows of a table, all or those with a value in a column.
+    """Copy the rows of a table: all of them, or those in which `column` equals `value`.
 
-    With `given` some columns get other values, and rows are numbered anew in their order.
+    `given` replaces the values of some columns; the rows are then renumbered in order.
     """
     given = given or {}
     names = [column["name"] for column in inspect(target).get_columns(table)]
@@ -177,7 +177,7 @@ def copy_rows(
     order = ", ".join(inspect(target).get_pk_constraint(table)["constrained_columns"])
     condition = "" if column is None else f" WHERE {column} = :value"
     quoted = ", ".join(f'"{name}"' for name in names)
-    # Names come from the schema of this program.
+    # The names come from the schema of this program, not from a user.
     asked = text(f"SELECT {quoted} FROM {table}{condition} ORDER BY {order}")  # nosec B608
     replaced = [(names.index(name), new) for name, new in given.items()]
     parameters = {} if column is None else {"value": value}
@@ -192,7 +192,7 @@ def copy_rows(
 
 
 def _check_texts(table: str, names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Raise if a column has text that PostgreSQL does not take."""
+    """Raise `InputError` if a value is bytes, or text with a NUL, which PostgreSQL rejects."""
     for row in rows:
         for name, value in zip(names, row, strict=True):
             if isinstance(value, bytes) or (isinstance(value, str) and "\0" in value):
@@ -205,7 +205,7 @@ def _check_texts(table: str, names: Sequence[str], rows: Iterable[Sequence[objec
 
 @contextmanager
 def opened_copy(path: Path) -> Iterator[Database]:
-    """Open a copy of a copy, checked; the file itself is not changed."""
+    """Open a temporary, checked copy of a backup or export; the file itself is not changed."""
     if not path.is_file():
         raise InputError("file", f"there is no file {path}: give the path of a backup or export")
     refuse_other_files(path)
@@ -226,7 +226,7 @@ def opened_copy(path: Path) -> Iterator[Database]:
 def _check_pages(path: Path, name: str) -> None:
     """Raise if an imported file is damaged or contains code.
 
-    Triggers, views, checks, computed columns and indexes are run by whoever uses the tables, also
+    Triggers, views, checks, computed columns and indexes run whenever the tables are used, even
     by a check of the file's pages.
     """
     with closing(sqlite3.connect(path)) as file:
@@ -244,7 +244,7 @@ def _check_pages(path: Path, name: str) -> None:
 
 
 def _is_strange(kind: str, sql: str) -> bool:
-    """Whether a part of a file has code that no store has."""
+    """Whether a schema object of a file contains code that no store has."""
     if kind == "table":
         return COMPUTED.search(sql) is not None
     if kind == "index":
@@ -258,7 +258,7 @@ def _plain(sql: str) -> str:
 
 
 def _check_tables(connection: Connection) -> None:
-    """Raise where a file lacks parts of its tables, or has a name that no experiment can have."""
+    """Raise if the tables of a file are incomplete, or the name of an experiment is invalid."""
     problems = schema_problems(connection)
     if problems:
         raise InputError("file", f"the file is damaged or was changed: {'; '.join(problems)[:300]}")
@@ -273,7 +273,7 @@ def _new_file(target: Path) -> Iterator[Path]:
         raise InputError("file", f"{target} already exists: give another name")
     if not target.parent.is_dir():
         raise InputError("file", f"the folder {target.parent} does not exist: create it first")
-    # Only its owner can read it: it has hashes of keys and names of units.
+    # Readable by its owner only: the file has hashes of keys and names of units.
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     os.close(descriptor)
     path = Path(name)
@@ -287,7 +287,7 @@ def _new_file(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def new_store(target: Path) -> Iterator[Connection]:
-    """Yield a transaction on a new SQLite store, which gets its name on success."""
+    """Yield a transaction on a new SQLite store; the file gets its final name on success."""
     with (
         _new_file(target) as path,
         closing(Database(str(path))) as copy,
@@ -311,7 +311,7 @@ def _tables(connection: Connection) -> list[str]:
 
 
 def _keep_numbers(connection: Connection) -> None:
-    """Continue the numbering of rows after all earlier ones, deleted experiments included."""
+    """Set the id counters past all ids used so far, including those of deleted experiments."""
     last = connection.execute(
         text(
             "SELECT coalesce(max(number), 0) FROM (SELECT max(id) AS number FROM experiments "
@@ -338,7 +338,7 @@ def _keep_numbers(connection: Connection) -> None:
 
 @contextmanager
 def _written(location: str) -> Iterator[Connection]:
-    """Yield a transaction on a database on a server, which may take as long as it needs."""
+    """Yield a transaction on a PostgreSQL database, with the longer time limit of a copy."""
     with closing(Database(location)) as database, database.writing() as connection:
         connection.execute(text("SET LOCAL statement_timeout = 0"))
         connection.execution_options(client_seconds=LONGEST_COPY)

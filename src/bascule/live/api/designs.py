@@ -1,4 +1,4 @@
-"""Designs as people give them: as such, as plain data, or as a file."""
+"""Read designs from `Design` objects, plain data or files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def read_design(
     measure: Measure | None = None,
     reports: Reports | None = None,
 ) -> Design:
-    """Return a design that was given as such, as plain data or as a file, completed."""
+    """Return a design from a `Design`, plain data or a file, completed by the other arguments."""
     if isinstance(design, Mapping):
         design = Design.from_dict(dict(design))
     if isinstance(design, str | Path):

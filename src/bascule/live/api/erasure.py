@@ -26,10 +26,10 @@ ERASED = (
     "its name is gone; outcomes of a unit that has not counted yet stay without the name until it "
     "has, and statistics and decisions stay"
 )
-"""What an erasure did, in words."""
+"""Message that says what an erasure did."""
 
 ERASED_AT_ONCE = 500
-"""Units that one transaction erases, so that assignments do not wait long for it."""
+"""Maximum number of units that one transaction erases, so that assignments do not wait long."""
 
 _WHERE = (
     "SELECT id, name FROM experiments WHERE "
@@ -64,12 +64,12 @@ _OLD_EXCLUDED = (
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """How many units of an experiment were erased and kept by an erasure by age."""
+    """Numbers of units of an experiment that an erasure by age erased and kept."""
 
     experiment: str
     erased: int
     kept: int
-    """Units that were kept, because the test still runs and needs their names."""
+    """Number of units that were kept, because the test still runs and needs their names."""
 
     def __str__(self) -> str:
         kept = f"; {self.kept:,} are kept while the test runs" if self.kept else ""
@@ -77,14 +77,14 @@ class Expired:
 
 
 class ErasableStore(StoreContext):
-    """A store that shows what it knows of a unit, and forgets it."""
+    """A store that can return and erase the data of a unit."""
 
     def unit_data(
         self, unit: str | int, experiments: Sequence[str] | None = None
     ) -> dict[str, Any]:
-        """Return all that the store knows of a unit, as plain data: its right of access.
+        """Return all data that the store has about a unit, to answer a request for access.
 
-        With `experiments`, only what these know.
+        With `experiments`, only the data of these experiments.
 
         >>> import bascule as bs
         >>> with bs.open(":memory:") as store:
@@ -103,9 +103,9 @@ class ErasableStore(StoreContext):
     def erase(self, unit: str | int, experiments: Sequence[str] | None = None) -> tuple[str, ...]:
         """Erase a unit in all experiments, or in some; return the names of those that had it.
 
-        Its name, event ids, times, covariates and excluded outcomes go; what it counted as stays as
-        a number without a name, so that statistics and decisions stay and can be verified. On
-        SQLite what goes is overwritten in the file.
+        Its name, event ids, times, covariates and excluded outcomes are deleted. Its counted value
+        stays as a number without a name, so that statistics and decisions stay and can be verified.
+        On SQLite the deleted data is overwritten in the file.
         """
         named = checked_unit(unit)
         with self.reading() as connection:
@@ -121,10 +121,10 @@ class ErasableStore(StoreContext):
         return tuple(names.values())
 
     def erase_older(self, age: float | str, *, running: bool = False) -> tuple[Expired, ...]:
-        """Erase the units that came more than `age` ago, as "90d", in experiments that have ended.
+        """Erase units of ended experiments that were enrolled more than `age` (as "90d") ago.
 
-        With `running`, those of running ones too: a unit that comes back there is a new one, and
-        may get another arm.
+        With `running`, also those of running experiments: a unit that comes back there counts as a
+        new one, and may get another arm.
         """
         before = self.clock.now() - seconds("age", age)
         done = []
@@ -181,7 +181,7 @@ def _entry(columns: Sequence[str], row: Sequence[Any]) -> dict[str, Any]:
 
 
 def _erase_before(store: StoreContext, number: int, name: str, before: float) -> int:
-    """Erase the units of an experiment that came before a time, and count them."""
+    """Erase the units of an experiment that came before a time, and return their number."""
     erased, last = 0, -1
     while True:
         with store.reading() as connection:

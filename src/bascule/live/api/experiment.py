@@ -31,7 +31,7 @@ from bascule.live.transactions.unit_of_work import UnitOfWork
 from bascule.theory import Prediction
 
 MOST_POINTS = 400
-"""The most points of the history that a report has."""
+"""Maximum number of points of the history in a report."""
 
 
 class Experiment(ExperimentUnits):
@@ -53,11 +53,11 @@ class Experiment(ExperimentUnits):
 
     @property
     def state(self) -> Phase:
-        """`ready`, `running`, `paused`, `decided`, `over` (undecided) or `stopped`."""
+        """The phase: `ready`, `running`, `paused`, `decided`, `over` (undecided) or `stopped`."""
         return self._loaded().phase
 
     def settle(self) -> None:
-        """Fold all matured units into the statistics, as every other call does a few at a time."""
+        """Fold all matured units into the statistics; other calls fold only a few at a time."""
         loaded = self._loaded()
         if is_settled(loaded, self.store.runner.now(loaded)):
             return
@@ -87,7 +87,7 @@ class Experiment(ExperimentUnits):
         return replace(status, diagnostics=drift) if drift else status
 
     def history(self, limit: int | None = None) -> list[HistoryPoint]:
-        """Return the history of the test as points of a plot, `limit` of them at most."""
+        """Return the history of the test as at most `limit` points for a plot."""
         with self.store.reading() as connection:
             design = self.store.load(connection, self.id, self.name).design
             points = history_of(connection, self.id)
@@ -97,7 +97,7 @@ class Experiment(ExperimentUnits):
         ]
 
     def report(self) -> ExperimentReport:
-        """Return the report to hand around: status, diagnostics, history and changes.
+        """Return a report to share: status, diagnostics, history and changes.
 
         `save_html` writes it as a page, and `to_frame` has the history as a table.
         """
@@ -108,14 +108,14 @@ class Experiment(ExperimentUnits):
         return ExperimentReport(self.status(diagnostics=True), history, changes)
 
     def forecast(self, values: Sequence[float]) -> tuple[Turn, ...]:
-        """Forecast the rest of the test with the knob at each value; empty if nothing is known."""
+        """Forecast the rest of the test for each value of the knob; empty if that is impossible."""
         loaded = self._loaded()
         design, statistics = loaded.design, loaded.state.statistics
         left = units_range(design, statistics)
         return () if left is None else turns(design, statistics, left.median, values)
 
     def even_split(self) -> Prediction | None:
-        """Forecast the whole test as an even split would run it; None if nothing is known.
+        """Forecast the whole test with an even split; None if that is impossible.
 
         It counts all units that are enrolled, at the pace so far.
         """
@@ -137,7 +137,7 @@ class Experiment(ExperimentUnits):
             return diagnostics_of(connection, loaded, level, self.store.runner.now(loaded))
 
     def alarms(self, level: float = 0.01) -> tuple[Diagnostic, ...]:
-        """Return the alarms that are new; each goes into the audit log, once.
+        """Return the new alarms, and write each to the audit log once.
 
         While a test runs, only diagnostics that are valid at any time raise alarms, since they are
         looked at again and again; when it has ended, all do.
@@ -146,7 +146,7 @@ class Experiment(ExperimentUnits):
         return tuple(alarm for alarm in alarms if self._do(partial(put_into_log, diagnostic=alarm)))
 
     def verify(self) -> Verification:
-        """Compute everything again from the raw log, and list all that is stored differently."""
+        """Recompute everything from the raw log, and list all stored values that differ."""
         with self.store.reporting() as connection:
             return verify(connection, self.id, self.name)
 
@@ -157,7 +157,7 @@ class Experiment(ExperimentUnits):
 
     @property
     def erased(self) -> int:
-        """How many units were erased, on request or by age."""
+        """Number of units that were erased, on request or by age."""
         return self._loaded().state.names.erased
 
     def audit(self) -> list[dict[str, Any]]:
@@ -174,16 +174,16 @@ class Experiment(ExperimentUnits):
     # Changes
 
     def describe(self, description: str) -> None:
-        """Say what the experiment is about; it replaces what was said before."""
+        """Set the description of the experiment, which replaces the previous one."""
         text = checked_description(description)
         self._do(lambda work: change.describe(work, text))
 
     def start(self) -> None:
-        """Enrol units, at first or again after a pause."""
+        """Start to enrol units, or resume after a pause."""
         self._move("start", ("ready", "paused"), "running")
 
     def pause(self) -> int:
-        """Enrol no new units after the open block; return how many places of it are left.
+        """Stop enrolling once the open block is full; return the number of places left in it.
 
         The next units that arrive fill these places, so that nobody can choose the moment at which
         a place is filled whose arm may be known. Units in the test keep their arm, and their
@@ -202,8 +202,8 @@ class Experiment(ExperimentUnits):
     def knob(self, **named: float | None) -> None:
         """Turn the knob, from the next unit or the next block on; the guarantee stays.
 
-        It goes by its name: `knob(tilt=5)` with Tilt, `knob(alpha=2)` with UCB, and with any other
-        rule that has one the name that it gives it. docs/research/live.md has the proof.
+        Pass it by its name: `knob(tilt=5)` with Tilt, `knob(alpha=2)` with UCB, and for another
+        rule the name of that rule's knob. docs/research/live.md has the proof.
         """
         turned = {knob: value for knob, value in named.items() if value is not None}
         if len(turned) != 1:
@@ -216,10 +216,10 @@ class Experiment(ExperimentUnits):
         self._do(lambda work: change.turn_knob(work, knob, value))
 
     def set_share(self, share: float) -> int:
-        """Let another share of the traffic get in from the next block on; units in it stay.
+        """Set the share of the traffic to admit from the next block on; enrolled units stay.
 
         A schedule (`ramp`) ends. Return how many places of the open block are left, which the next
-        units fill by the share until now. docs/research/enrolment.md
+        units fill at the previous share. docs/research/enrolment.md
         """
         return int(self._do(lambda work: change.set_share(work, share)))
 

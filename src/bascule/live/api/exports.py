@@ -45,11 +45,11 @@ _TABLES = {
         "ORDER BY o.number, o.id LIMIT ?"
     ),
 }
-"""The query for the rows of each table, in the order of an index; its first columns are their key,
-after which the next page begins."""
+"""Query for a page of each table, in the order of an index. Its first columns are the key of a row;
+the next page begins after the key of the last row."""
 
 START = {"assignments": (-1,), "outcomes": (-1, -1)}
-"""For each table, a key that comes before those of all rows."""
+"""Key of each table that sorts before the keys of all its rows."""
 
 
 def export(
@@ -114,7 +114,7 @@ def some_rows(
     names: bool = True,
     metric: str | None = None,
 ) -> tuple[list[tuple[Any, ...]], tuple[int, ...] | None]:
-    """Rows of the assignments or outcomes, and where to go on from; None at the end.
+    """Return a page of assignments or outcomes, and the key to continue after; None at the end.
 
     Times are written as text. Outcomes are those of a metric, the primary one if none is named.
     Without `names`, units have numbers in place of their names, the same in both tables, and events
@@ -145,7 +145,7 @@ def _rows(
     after: tuple[int, ...] | None = None,
     names: bool = True,
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield rows of a table in order, each after its key."""
+    """Yield the rows of a table in order, each preceded by its key."""
     key = after or START[table]
     of_metric = () if table == "assignments" else (metric or "",)
     read = partial(fetch, connection, _TABLES[table], experiment, *of_metric)
@@ -161,7 +161,7 @@ def _rows(
                 yield key, *named, value, *times, event if names else None, *ratio
                 continue
             probability, deal, time, known = rest
-            # Those of erased units are gone.
+            # The covariates of erased units are gone.
             values = covariates if known is None else json.loads(known)
             if deal is not None and deal not in deals:
                 deals = Rows(connection, experiment).find_deals(deal, deal + BLOCKS_AT_ONCE)
@@ -171,7 +171,7 @@ def _rows(
 
 @contextmanager
 def _whole(path: Path) -> Iterator[Path]:
-    """Yield a file that takes the name of `path` when it is complete, and is removed otherwise."""
+    """Yield a temporary path that is renamed to `path` on success, and removed otherwise."""
     made = path.with_name(f".{path.name}.partial")
     try:
         yield made
@@ -189,7 +189,7 @@ def _write_csv(
 
 
 def csv_lines(rows: Iterable[Sequence[Any]], spreadsheet: bool) -> Iterator[str]:
-    """Yield rows as lines of CSV; with `spreadsheet` none has a formula in it."""
+    """Yield rows as lines of CSV, with formulas made harmless if `spreadsheet` is true."""
     line = StringIO()
     writer = csv.writer(line, lineterminator="\n")
     for row in rows:
@@ -200,7 +200,7 @@ def csv_lines(rows: Iterable[Sequence[Any]], spreadsheet: bool) -> Iterator[str]
 
 
 def safe_cell(value: Any) -> Any:
-    """A value that no spreadsheet takes for a formula: such text gets an apostrophe before it.
+    """Return a value, with a leading apostrophe if a spreadsheet would take it for a formula.
 
     >>> safe_cell("=HYPERLINK(1)"), safe_cell(-1.5), safe_cell("user-42")
     ("'=HYPERLINK(1)", -1.5, 'user-42')

@@ -1,4 +1,4 @@
-"""Reads across experiments, for programs that serve many: one query each, and no transaction."""
+"""Reads across many experiments at once, each with one query and no transaction."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ _LINKED_ARMS = (
 class Summary:
     """An experiment as it was read last.
 
-    `served` is what the units of each arm are served, and `oldest` when the first unit came that
-    has not counted.
+    `served` has the evaluation that the units of each arm get, and `oldest` is the time at which
+    the oldest unit that has not counted yet was enrolled.
     """
 
     test: Experiment
@@ -69,11 +69,11 @@ class Summary:
 
     @property
     def is_settled(self) -> bool:
-        """Whether no unit has matured since; where one has, the status is not the latest."""
+        """Whether the status is up to date, with no matured unit that has still to count."""
         return is_settled(self.loaded, self.test.store.runner.now(self.loaded))
 
     def status(self) -> Status:
-        """The status as it was stored; no database is asked."""
+        """Return the status as it was stored, without a query."""
         return status_of(self.loaded, self.test.store.runner.now(self.loaded), self.oldest)
 
 
@@ -86,9 +86,9 @@ def alarm_names(store: Store) -> dict[int, list[str]]:
 def read_summaries(
     store: Store, known: Mapping[int, Summary]
 ) -> tuple[dict[str, Summary], dict[str, str]]:
-    """Return all experiments by name, and those that cannot be read with the reason.
+    """Return the readable experiments by name, and for each of the others why it cannot be read.
 
-    It is one query for all whose version is the `known` one; others are read again.
+    One query finds all experiments; only those whose version is not in `known` are read again.
 
     >>> import bascule as bs
     >>> week = bs.Measure("7d", "any")
@@ -111,7 +111,7 @@ def read_summaries(
                     answers = served_arms(loaded.state)
                     served = tuple(evaluation(loaded.arms, answer) for answer in answers)
                 except DAMAGE as problem:
-                    # One row that was damaged must not hide all others.
+                    # One damaged row must not hide all others.
                     damaged[name] = f"{type(problem).__name__}: {problem}"
                     continue
                 store.runner.notice_erasures(loaded)
@@ -122,14 +122,14 @@ def read_summaries(
 
 
 def readable_statuses(tests: Iterable[Experiment]) -> tuple[list[Status], dict[str, str]]:
-    """Return the statuses of experiments, and of those that cannot be read the reason, by name."""
+    """Return the readable statuses, and by name why the status of others cannot be read."""
     statuses: list[Status] = []
     damaged: dict[str, str] = {}
     for test in tests:
         try:
             statuses.append(test.status())
         except DAMAGE as problem:
-            # One row that was damaged must not hide all others.
+            # One damaged row must not hide all others.
             damaged[test.name] = f"{type(problem).__name__}: {problem}"[:200]
     return statuses, damaged
 
@@ -137,15 +137,15 @@ def readable_statuses(tests: Iterable[Experiment]) -> tuple[list[Status], dict[s
 def evaluations_of_unit(
     store: Store, summaries: Iterable[Summary], unit: str
 ) -> dict[int, Evaluation]:
-    """Return what a unit is served in each of the experiments that it is in, by their numbers."""
+    """Return the evaluation of a unit in each experiment that it is in, by experiment number."""
     by_number = {summary.test.id: summary for summary in summaries}
     with store.reading() as connection:
-        # A name that was linked has the arm of its identity, also where it had one of its own.
+        # A linked name has the arm of its identity, even if it had an arm of its own before.
         rows = [*fetch(connection, _ARMS, unit), *fetch(connection, _LINKED_ARMS, unit)]
         for number, one in by_number.items():
             names = one.loaded.state.names
             if names.key:
-                # It may have been erased here before it has counted.
+                # The unit may have been erased from this experiment before it was counted.
                 units = Rows(connection, number)
                 identity = units.identify([unit], names)[unit]
                 rows += [(number, arm) for arm in units.find_arms([identity]).values()]

@@ -40,7 +40,7 @@ from bascule.live.storage.state_json import DAMAGE, state_to_json, statistics_to
 from bascule.live.storage.statements import fetch
 
 LINKED_TOGETHER = 50
-"""Tests in which names are linked together; more in one transaction would hold up assignments."""
+"""Maximum number of tests in which names are linked at once; more would delay assignments."""
 
 
 class Store(ErasableStore):
@@ -110,7 +110,7 @@ class Store(ErasableStore):
         start: bool,
         words: str,
     ) -> Experiment:
-        """Add an experiment that was checked."""
+        """Add an experiment whose arguments have been checked."""
         now = self.runner.store_time(connection)
         if design.deadline is not None and design.deadline.timestamp() <= now:
             raise InputError(
@@ -145,9 +145,9 @@ class Store(ErasableStore):
     ) -> dict[str, str | None]:
         """Link two names of one person in all open experiments; return the arm of both in each.
 
-        With `experiments`, only in these. Call it at every sign-in: one that is
-        created later knows nothing of it. If one cannot be read, it raises `InputError` after
-        the names are linked in all others.
+        With `experiments`, only in these. Call it at every sign-in, since an experiment that is
+        created later does not know of the link. If an experiment cannot be read, it raises
+        `InputError` after the names are linked in all others.
         """
         with self.reading() as connection:
             tests = [
@@ -165,7 +165,7 @@ class Store(ErasableStore):
                 try:
                     arms[name] = reply.result()
                 except InputError as error:
-                    # One that was deleted meanwhile has no names to link.
+                    # An experiment that was deleted meanwhile has no names to link.
                     if error.kind != "not_found":
                         raise
                 except DAMAGE as error:
@@ -190,7 +190,7 @@ class Store(ErasableStore):
         return Experiment(self, number, name)
 
     def search(self, words: str) -> list[Experiment]:
-        """Return the experiments whose name and description have all the words."""
+        """Return the experiments whose name or description contains each of the words."""
         with self.reading() as connection:
             described = all_descriptions(connection)
         texts = {test: f"{test.name}\n{described.get(test.id, '')}" for test in self.experiments()}
@@ -233,29 +233,30 @@ class Store(ErasableStore):
         self.runner.forget(number)
 
     def backup(self, path: str | Path) -> None:
-        """Copy the store into a new SQLite file, as it is at one moment, while it is in use."""
+        """Copy a snapshot of the store into a new SQLite file; it may be in use meanwhile."""
         with self.reporting() as source:
             write_copy(source, Path(path))
 
     def import_experiment(
         self, path: str | Path, experiment: str | None = None, name: str | None = None
     ) -> Experiment:
-        """Add an experiment of a backup or an exported store, after verifying it, and return it.
+        """Verify an experiment of a backup or an exported store, add it, and return it.
 
-        `experiment` says which, where the file has several, and `name` gives it another name.
+        `experiment` selects one if the file has several, and `name` gives it another name.
         """
         return import_experiment(self, path, experiment, name)
 
     def audit(self, name: str | None = None) -> list[dict[str, Any]]:
-        """Return every change by hand and every decision, the oldest first; of a name or of all.
+        """Return the manual changes and decisions of all experiments or of one name, oldest first.
 
-        Experiments that had the name before are included; `Experiment.audit` has those of one.
+        Deleted experiments of the same name are included; `Experiment.audit` has the entries of a
+        single experiment.
         """
         with self.reading() as connection:
             return audit_entries(connection, name=name)
 
     def verify(self) -> tuple[Verification, ...]:
-        """Compute every experiment again from the raw log, and list rows that belong to none."""
+        """Recompute every experiment from the raw log, and list rows that belong to none."""
         with self.reporting() as connection:
             orphans = verify_orphans(connection, self._database.name)
         return (*(test.verify() for test in self.experiments()), orphans)
@@ -269,7 +270,7 @@ class Store(ErasableStore):
             return not any(fetch(connection, query)[0][0] for query in asked)
 
     def check_writable(self) -> None:
-        """Raise `StoreError` unless the store can be written to now, as with a full disk."""
+        """Raise `StoreError` if the store cannot be written to, for example on a full disk."""
         self._database.check_writable()
 
     def __enter__(self) -> Store:
@@ -289,7 +290,7 @@ class Store(ErasableStore):
 
 @contextmanager
 def opened_store(location: str, actor: str) -> Iterator[Store]:
-    """Open a store for a block; a file that it created is removed if the block fails at once.
+    """Open a store for a block; if the block fails, a file that this created is removed if empty.
 
     A mistake in a command must not leave an empty store behind; one with anything in it stays.
     """

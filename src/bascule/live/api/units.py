@@ -26,7 +26,7 @@ from bascule.live.transactions.erase import link
 from bascule.live.transactions.record import record
 
 Covariates = Mapping[str, float]
-"""What is known of a unit before it is assigned, by name."""
+"""Covariates of a unit, which are known before it is assigned, by name."""
 
 Outcomes = Iterable[tuple[Any, ...] | Event]
 """Outcomes as users give them."""
@@ -51,7 +51,7 @@ class Handle:
         return self._arms_with_values.names
 
     def remembered(self, unit: str) -> int | None:
-        """Return the arm of a unit if this program remembers it; no database is asked."""
+        """Return the remembered arm of a unit without a query, or None if it is not remembered."""
         return self._known.get(unit)
 
     @cached_property
@@ -65,7 +65,7 @@ class Handle:
 
 
 class Calls(Handle):
-    """The verbs of an experiment as calls that return a `Reply`; `send` runs it, or submits it.
+    """Methods of an experiment that return a `Reply`, which `send` runs or submits.
 
     A reply has its result already if no transaction is needed: for a unit whose arm this program
     remembers. A mistake in the call, such as an empty name, raises at once; an error of the
@@ -175,12 +175,12 @@ class Calls(Handle):
         )
 
     def record_many(self, outcomes: Outcomes) -> Reply[list[Receipt]]:
-        """Return the call that records outcomes."""
+        """Record outcomes, and return the reply with their receipts."""
         events = [*map(event_of, outcomes)]
         return self._send(Reply(self._recording, events, list, ACTOR.get()))
 
     def link(self, unit: str | int, other: str | int) -> Reply[str | None]:
-        """Link two names of one person, as a visitor who signs in; return the arm of both.
+        """Link two names of one person, such as a visitor who signs in; return their common arm.
 
         Both names keep the arm that the first of them was assigned, and are one unit from now on:
         their outcomes count for it. None if neither has an arm yet; the first to come gets one for
@@ -210,7 +210,7 @@ class Calls(Handle):
             return None
         self.store.check_open()
         served = self.store.runner.served(self.id, self.name)
-        # Asked again: to look what is served may show that units are to be forgotten.
+        # Looked up again, since `served` forgets units that were erased or linked.
         arm = self._known.get(unit)
         return None if arm is None else served[arm]
 
@@ -232,7 +232,7 @@ def _answer(result: Answer | InputError) -> Answer:
 Given = ParamSpec("Given")
 
 RECORDED_AT_ONCE, EXCLUDED_AT_ONCE = 5000, 5000
-"""Most outcomes that one transaction records, and most excluded ones that one query reads."""
+"""Maximum numbers of outcomes that a transaction records, and of excluded ones per query."""
 
 MOST_ROWS = 2**62
 """A limit on rows that no table reaches."""
@@ -260,7 +260,7 @@ def _running(
 
     shown = signature(build)
     result = shown.return_annotation.removeprefix("Reply[").removesuffix("]")
-    # What help and the reference show.
+    # The signature that `help()` and the API reference show.
     run.__signature__ = shown.replace(return_annotation=result)  # type: ignore[attr-defined]
     return run
 
@@ -274,7 +274,7 @@ class ExperimentUnits(Handle):
         super().__init__(store, number, name, loaded)
         self.calls = Calls(store, number, name, loaded, store.queue.run)
         self.soon = Calls(store, number, name, loaded, store.queue.submit)
-        """These verbs as calls that return at once, for futures and coroutines."""
+        """The same methods, which here return a `Reply` at once, for futures and coroutines."""
 
     assign = _running(Calls.assign)
     assign_many = _running(Calls.assign_many)
@@ -282,7 +282,7 @@ class ExperimentUnits(Handle):
     link = _running(Calls.link)
 
     def assignment(self, unit: str | int) -> Assignment | None:
-        """Return the stored assignment of a unit, or None; looking never enrols it."""
+        """Return the stored assignment of a unit, or None; this never enrols the unit."""
         named = checked_unit(unit)
         with self.store.reading() as connection:
             rows = Rows(connection, self.id)
@@ -329,14 +329,14 @@ class ExperimentUnits(Handle):
     def some_excluded(
         self, after: int = 0, most: int = EXCLUDED_AT_ONCE
     ) -> tuple[list[dict[str, Any]], int | None]:
-        """Return some of the excluded outcomes, and where to go on from; None at the end."""
+        """Return a page of excluded outcomes, and the id to continue after; None at the end."""
         with self.store.reading() as connection:
             rows = fetch(connection, _EXCLUDED, self.id, after, most + 1)
         last = rows[most - 1][0] if len(rows) > most else None
         return [dict(zip(EXCLUDED, row[1:], strict=True)) for row in rows[:most]], last
 
     def excluded_counts(self) -> dict[str, int]:
-        """Count the outcomes that are excluded, or that count as a limit, by reason.
+        """Count by reason the outcomes that were excluded, or counted as a limit of their range.
 
         Those that came after the list was full are "not listed".
         """
@@ -348,7 +348,7 @@ class ExperimentUnits(Handle):
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
-        """Names of the metrics beside the primary one, which never change."""
+        """Names of the metrics other than the primary one, which never change."""
         return tuple(metric.name for metric in self.design.metrics)
 
     @property
@@ -358,10 +358,10 @@ class ExperimentUnits(Handle):
 
     @property
     def audience(self) -> Audience | None:
-        """Who gets in, with the share as it is set now; None is everyone."""
+        """The audience, with the current share of the traffic; None if everyone is admitted."""
         return self._loaded().delivery.audience
 
     @property
     def design(self) -> Design:
-        """The design, with the knob as it is set now."""
+        """The design, with the current value of the knob."""
         return self._loaded().design

@@ -1,4 +1,4 @@
-"""What the experiments of a store share: database, clock, commit queue, loop bridges, memory.
+"""The parts that all experiments of a store share: database, clock, commit queue, memory.
 
 `Store` and `Experiment` both depend on this, and not on each other.
 """
@@ -22,7 +22,7 @@ from bascule.live.storage.queries import Loaded
 from bascule.live.transactions.unit_of_work import UnitOfWork
 
 ACTOR: ContextVar[str | None] = ContextVar("actor", default=None)
-"""The actor that the audit log names, if it is not that of the store."""
+"""The actor named in the audit log; None for the actor of the store."""
 
 
 @contextmanager
@@ -46,7 +46,7 @@ def acting_as(name: str) -> Iterator[None]:
 
 
 class StoreContext:
-    """The parts that all experiments of a store share, and the few ways to use them."""
+    """The parts that all experiments of a store share, and methods that use them."""
 
     def __init__(
         self,
@@ -67,24 +67,24 @@ class StoreContext:
     def change(
         self, experiment: int, name: str, action: Action, items: Sequence[Any]
     ) -> Sequence[Any]:
-        """Run an action on an experiment; it is on disk when this returns, or has not happened."""
+        """Run an action on an experiment; it is on disk when this returns, and undone on errors."""
         job = Job(experiment, name, action)
         return self.queue.run(Reply(job, items, lambda result: result, ACTOR.get())).result()
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Read the tables as they were at one moment; it never delays an assignment."""
+        """Return a context that reads a snapshot of the tables; it never delays an assignment."""
         return self._database.reading()
 
     def reporting(self) -> AbstractContextManager[Connection]:
-        """Read the tables as they were at one moment, for as long as it takes; few at a time."""
+        """Return a context that reads a snapshot for long reports; only a few run at a time."""
         return self._database.reporting()
 
     def writing(self) -> AbstractContextManager[Connection]:
-        """Run a transaction on tables that belong to no experiment; on disk when it ends."""
+        """Return a transaction on tables that belong to no experiment; on disk when it ends."""
         return self._database.writing()
 
     def erasing(self, experiments: Mapping[int, str], step: Callable[[UnitOfWork], None]) -> None:
-        """Run a step on experiments, in one transaction that leaves no trace of what it deletes."""
+        """Run a step on experiments, in one transaction that leaves no trace of deleted data."""
         self.runner.erase(experiments, step, self.actor)
 
     def load(self, connection: Connection, experiment: int, name: str) -> Loaded:
@@ -93,14 +93,14 @@ class StoreContext:
 
     @property
     def actor(self) -> str:
-        """The actor that the audit log names now."""
+        """The actor that is currently named in the audit log."""
         return ACTOR.get() or self._actor
 
     @property
     def is_shared(self) -> bool:
-        """Whether several machines may use it: then it is PostgreSQL."""
+        """Whether several machines may use the store, as with PostgreSQL."""
         return not self._database.is_sqlite
 
     def close(self) -> None:
-        """Close the database; of a SQLite file, all that was written is then in the file itself."""
+        """Close the database; a SQLite file then contains all data, also that of its log."""
         self._database.close()

@@ -1,4 +1,4 @@
-"""Group commit: what callers ask for, and the queue whose jobs share one transaction.
+"""Group commit: the requests of callers, and the queue that runs many in one transaction.
 
 A caller that blocks and finds the queue empty writes its group itself, so that a single caller
 never waits for a thread. All that are queued meanwhile, and those that nobody blocks for, are
@@ -20,7 +20,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 Result = TypeVar("Result")
 
 Action = Callable[[Any, Sequence[Any]], Sequence[Any]]
-"""A step of a transaction on its unit of work: one result for each item that it is given."""
+"""A step of a transaction: takes a unit of work and items, and returns one result per item."""
 
 
 def copy_error(error: BaseException) -> BaseException:
@@ -33,14 +33,14 @@ def copy_error(error: BaseException) -> BaseException:
     try:
         copied = copy(error)
     except Exception:
-        # An error that cannot be copied is better than none.
+        # An error that cannot be copied is shared.
         return error
     copied.__cause__ = error.__cause__
     return copied
 
 
 class Job(NamedTuple):
-    """What a call asks of an experiment; calls with the same job run together, over all items.
+    """A kind of request to an experiment; requests with the same job run together.
 
     Jobs that enrol units run first, so that an outcome finds a unit that was requested before it.
     """
@@ -88,18 +88,18 @@ class Reply(Generic[Result]):
         return cls(NO_JOB, (), lambda _: result, _is_done=True)
 
     def done(self) -> bool:
-        """Whether the result is there."""
+        """Whether the result is available."""
         return self._is_done
 
     def result(self, timeout: float | None = None) -> Result:
-        """Return the result, or raise the error of the call; wait for it if it is not there.
+        """Return the result, or raise the error of the call; wait until it is available.
 
         After `timeout` seconds it raises `TimeoutError`.
         """
         if not self._is_done:
             called = Lock()
             called.acquire()
-            # In this order: `deliver` marks a reply as done before it looks who waits.
+            # Before the next check: `deliver` marks a reply as done, then wakes its waiters.
             self._waiters.append(called)
             seconds = -1 if timeout is None else timeout
             if not self._is_done and not called.acquire(timeout=seconds):
@@ -143,19 +143,19 @@ def deliver(replies: Sequence[Reply[Any]], failure: BaseException | None) -> Non
 
 def _resolve(futures: list[Future[None]]) -> None:
     for future in futures:
-        # A caller that was cancelled has gone.
+        # The future of a cancelled caller is already done.
         if not future.done():
             future.set_result(None)
 
 
 LARGEST_GROUP = 512
-"""Most items of a group beside its first heavy job: others wait while a transaction is written."""
+"""Maximum number of items in a group, without its first heavy job, to limit others' waiting."""
 
 LIGHT = 8
-"""Items up to which a job goes before heavier ones that wait."""
+"""Maximum number of items of a light job, which goes before heavier ones."""
 
 PATIENCE, LONGEST_PATIENCE = 0.002, 0.005
-"""Seconds that a group waits for one more caller of the last group, and for all of them."""
+"""Seconds to wait for the next caller of the last group, and for all of them together."""
 
 IDLE = 5.0
 """Seconds without work after which the thread of the queue ends."""
@@ -205,19 +205,19 @@ class CommitQueue:
         self._wake.acquire()
 
     def run(self, reply: Reply[Result]) -> Reply[Result]:
-        """Run the job of a caller that waits for its reply; it may be done when this returns."""
+        """Run the job of a caller that blocks for its reply; it may be done when this returns."""
         if self._join(reply):
             self._write_group()
         return reply
 
     def submit(self, reply: Reply[Result]) -> Reply[Result]:
-        """Run a job without waiting."""
+        """Queue a job and return at once."""
         if self._join(reply):
             self._call_thread()
         return reply
 
     def _join(self, reply: Reply[Any]) -> bool:
-        """Add a job to the queue; return whether its caller has to see to the next group."""
+        """Add a job to the queue; return whether its caller has to start the next group."""
         self._check_open()
         with self._lock:
             self._queue.append(reply)
@@ -238,7 +238,7 @@ class CommitQueue:
         except BaseException as problem:
             failure = problem
         with self._lock:
-            # Callers that get their result now may soon be back, beside those that wait already.
+            # The callers of this group may soon call again, in addition to those already waiting.
             self._company = min(len(group) + len(self._queue), LARGEST_GROUP)
         deliver(group, failure)
         with self._lock:
@@ -246,13 +246,13 @@ class CommitQueue:
         if goes_on:
             self._call_thread()
         if failure is not None and not group:
-            # Ctrl-C while it waited for others: the thread writes what is queued.
+            # Ctrl-C while waiting for others: the thread writes the queued jobs.
             raise failure
 
     def _wait_for_company(self) -> None:
         until, waiting = perf_counter() + LONGEST_PATIENCE, 0
         with self._arrived:
-            # As long as they keep coming, the others of the last group will come too.
+            # While callers keep arriving, the rest of the last group is expected too.
             while waiting < len(self._queue) < self._company and perf_counter() < until:
                 waiting = len(self._queue)
                 self._arrived.wait_for(lambda: len(self._queue) >= self._company, PATIENCE)
@@ -270,7 +270,7 @@ class CommitQueue:
                 self._write_group()
                 continue
             with self._lock:
-                # A call may have come just now: then the queue is busy, and it will be heard.
+                # If a job has arrived just now, the queue is busy, and the thread goes on.
                 if not self._is_busy:
                     self._thread = None
                     return

@@ -33,16 +33,16 @@ from bascule.live.storage.statements import database_time
 from bascule.live.transactions.unit_of_work import UnitOfWork
 
 MOST_BYTES = 32 * 2**20
-"""Memory that the units of all experiments of a store may take together."""
+"""Maximum memory for the remembered units of all experiments of a store, in bytes."""
 
 ENTRY_BYTES = 100
-"""What a unit takes in a dictionary beside its name."""
+"""Bytes that a unit takes in a dictionary, without its name."""
 
 
 class Memory:
-    """The arms of the units that were seen last, by experiment.
+    """Remembered arms of recently seen units, by experiment.
 
-    The experiment that takes most forgets first, and of it the units that came first.
+    Beyond the maximum, the oldest units of the experiment that takes most bytes are forgotten.
 
     >>> memory = Memory(most_bytes=400)
     >>> memory.learn(1, {"u": 0, "v": None, "w": 1, "x": 0})
@@ -53,23 +53,23 @@ class Memory:
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most_bytes = most_bytes
         self._lock = Lock()
-        # Bare numbers, which cost the garbage collector nothing.
+        # Plain integers, which the garbage collector does not track.
         self._arms: dict[int, dict[str, int]] = {}
         self._bytes: dict[int, int] = {}
         self._total = 0
 
     @property
     def size(self) -> int:
-        """How many bytes the units take, about."""
+        """Approximate size of the remembered units, in bytes."""
         return self._total
 
     def of(self, experiment: int) -> dict[str, int]:
-        """Return what is remembered of an experiment, now and later: arms by unit."""
+        """Return the remembered arms of an experiment by unit, a dictionary kept up to date."""
         known = self._arms.get(experiment)
         return self._arms.setdefault(experiment, {}) if known is None else known
 
     def learn(self, experiment: int, arms: Mapping[str, int | None]) -> None:
-        """Remember units that are on disk."""
+        """Remember the arms of units whose assignments are on disk."""
         with self._lock:
             known = self.of(experiment)
             new = arms
@@ -81,7 +81,7 @@ class Memory:
                 self._forget_first(max(self._bytes, key=self._bytes.__getitem__))
 
     def forget(self, experiment: int) -> None:
-        """Forget an experiment that is gone."""
+        """Forget an experiment that was deleted or erased from."""
         with self._lock:
             if experiment in self._arms:
                 self._arms[experiment].clear()
@@ -89,7 +89,7 @@ class Memory:
 
     def _forget_first(self, experiment: int) -> None:
         known = self._arms[experiment]
-        # Some more at once: to find the first of a dictionary is slow after many were dropped.
+        # Several at once: finding the first key of a dictionary is slow after many deletions.
         dropped = list(islice(known, max(1, len(known) // 8)))
         for unit in dropped:
             del known[unit]
@@ -107,7 +107,7 @@ DEADLOCK = "40P01"
 """PostgreSQL's error code for a deadlock."""
 
 FRESH = 1.0
-"""Seconds for which the arms that units are served are used from memory."""
+"""Seconds for which the arms to serve are cached."""
 
 
 @dataclass(slots=True)
@@ -119,7 +119,7 @@ class _Kept:
 
 
 class Runner:
-    """Runs jobs, a group in one transaction, and remembers the arms that they gave."""
+    """Runs each group of jobs in one transaction, and remembers the arms that they assigned."""
 
     def __init__(self, database: Database, clock: Clock, shuffle: Shuffle, actor: str) -> None:
         self._database = database
@@ -132,7 +132,7 @@ class Runner:
         self.memory = Memory()
 
     def run(self, replies: list[Reply[Any]]) -> None:
-        """Run the jobs of replies; they are on disk when this returns, or nothing has happened.
+        """Run the jobs of replies; they are on disk when this returns, and undone if it raises.
 
         An error in one job fails that job alone: the others are then run one by one.
         """
@@ -142,7 +142,7 @@ class Runner:
             except StoreError as error:
                 if not _is_conflict(error.__cause__):
                     raise
-                # What is on disk is not what was there, as when a backup was put back: look again.
+                # The data on disk is not as remembered, for example after a restore: read it again.
                 for reply in replies:
                     self.memory.forget(reply.job.experiment)
                     reply.error = None
@@ -166,35 +166,35 @@ class Runner:
         return loaded
 
     def now(self, loaded: Loaded) -> float:
-        """Return the time of the clock, refusing one that is wrong for an experiment."""
+        """Return the time for an experiment; raise `ClockError` if the clock is wrong for it."""
         return self.guard.now(loaded.state.clock)
 
     def store_time(self, connection: Connection) -> float:
-        """Return the time for a change that belongs to no experiment, refusing a wrong clock."""
+        """Return the time for a change outside experiments; raise `ClockError` if it is wrong."""
         return self.guard.now(self.guard.kind, database_time(connection))
 
     def served(self, experiment: int, name: str) -> Served:
-        """Return what the units of each arm are served, as of a second ago at most."""
+        """Return the answers to serve to the units of each arm, at most a second old."""
         latest = self._latest.get(experiment)
         if latest is None or perf_counter() - latest[1] > FRESH:
             with self._database.reading_hot() as connection:
                 loaded = self.load(connection, experiment, name)
             newest = self._latest.get(experiment)
-            # A transaction of this program may have come between.
+            # A transaction of this program may have stored a newer version meanwhile.
             if newest is not None and newest[0].version > loaded.version:
                 loaded = newest[0]
             self._latest[experiment] = latest = (loaded, perf_counter(), served_arms(loaded.state))
         return latest[2]
 
     def forget(self, experiment: int) -> None:
-        """Forget an experiment that is gone."""
+        """Forget an experiment that was deleted or erased from."""
         self.memory.forget(experiment)
         self._latest.pop(experiment, None)
 
     def erase(
         self, experiments: Mapping[int, str], step: Callable[[UnitOfWork], None], actor: str
     ) -> None:
-        """Run a step on experiments, in one transaction that leaves no trace of what it deletes."""
+        """Run a step on experiments, in one transaction that leaves no trace of deleted data."""
         with self._database.erasing() as connection:
             for experiment in sorted(experiments):
                 name = experiments[experiment]
@@ -208,9 +208,9 @@ class Runner:
             self.forget(experiment)
 
     def notice_erasures(self, loaded: Loaded) -> None:
-        """Forget the units of an experiment if some were erased or have another arm by a link."""
+        """Forget the units of an experiment if some were erased, or linking changed their arm."""
         names = loaded.state.names
-        # Without its key, hashes of names lead nowhere any more.
+        # Once the key is gone, hashed names can no longer be found.
         changes = (names.erased, names.relinked, names.key)
         if changes != self._erased.get(loaded.id, (0, 0, "")):
             self.memory.forget(loaded.id)
@@ -220,7 +220,7 @@ class Runner:
         by_job: dict[Job, list[Reply[Any]]] = {}
         for job, group in groupby(replies, JOB):
             by_job.setdefault(job, []).extend(group)
-        # Always in the same order, so that two programs never wait for each other.
+        # Always in the same order, so that two programs cannot deadlock.
         jobs = sorted(by_job, key=lambda job: (job.experiment, not job.enrols))
         try:
             with self._database.writing() as connection:
@@ -242,7 +242,7 @@ class Runner:
     def _one(
         self, connection: Connection, jobs: Mapping[Job, list[Reply[Any]]]
     ) -> tuple[_Kept, UnitOfWork] | None:
-        """Run the jobs of one experiment; return what is known of it then, and what was done."""
+        """Run the jobs of one experiment; return its new state and the completed work."""
         experiment, name, *_ = next(iter(jobs))
         kept = self._kept.pop(experiment, None)
         known = None if kept is None else kept.loaded
@@ -250,7 +250,7 @@ class Runner:
             loaded, database_time = load(connection, experiment, name, known, lock=True)
             now = self.guard.now(loaded.state.clock, database_time)
         except (InputError, StoreError) as error:
-            # It is gone, or the clock is wrong for it: others of the group go on.
+            # The experiment is gone, or the clock is wrong for it: the rest of the group goes on.
             if isinstance(error, InputError):
                 self.memory.forget(experiment)
             for reply in chain.from_iterable(jobs.values()):
@@ -262,14 +262,14 @@ class Runner:
         work = UnitOfWork(connection, loaded, deals, now, self._shuffle, self._actor, remembered)
         run_jobs(work, jobs)
         after = work.save()
-        # Blocks that wait for their outcomes may be many: they are read again when these have come.
+        # Many blocks may wait for outcomes: they are not kept, but read again when these arrive.
         wanted = (after.state.block.number, after.state.enrolment.deal)
         deals = {number: deals[number] for number in wanted if number in deals}
         return _Kept(after, deals), work
 
 
 def _is_conflict(cause: BaseException | None) -> bool:
-    """Whether a transaction failed because of another one, so that it may succeed now."""
+    """Whether a transaction failed because of a concurrent one, so that a retry may succeed."""
     state = getattr(getattr(cause, "orig", None), "sqlstate", None)
     return isinstance(cause, CONFLICTS) or state == DEADLOCK
 
