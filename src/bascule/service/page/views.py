@@ -145,7 +145,7 @@ def cost_of(
         is_early = " It is too early to forecast the rest." if status.is_open else ""
         said = f"The same units, split evenly, {_compared(status, unit)}.{is_early}"
         return Table(tuple(rows), strong=(0,)), said
-    rows.append(("Whole test, expected", amount(whole[0]), amount(whole[1])))
+    rows.append(("Until each test's own decision", amount(whole[0]), amount(whole[1])))
     costs = "cost" if status.decision is not None else "is expected to cost"
     said = (
         f"This test {costs} {amount(whole[0])} {unit} in all, and an even split "
