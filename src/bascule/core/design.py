@@ -74,15 +74,16 @@ class Design(DesignFields):
     - `arms`: names of the arms.
     - `outcome`: the outcome model, such as `Bernoulli()`.
     - `rule`: the rule, such as `Tilt(3)`.
-    - `error`: the false positive rate, at most, however often one looks; half of it to ship a
-      worse arm. 0.05 is the default, with 95 % intervals. See `sides`.
+    - `error`: the false positive rate is at most this, however often one looks, and a worse arm
+      is shipped with probability at most half of it. The default, 0.05, gives 95 % intervals with
+      two arms. See `sides`.
     - `delta`: the paper's nominal parameter, instead of `error`.
     - `max_units`: number of units at which a test ends undecided.
     - `min_effect`: the smallest difference that matters; a test also ends when all differences are
       proven smaller.
     - `deadline`: when a live test ends undecided.
     - `measure`: how the events of a unit's conversion window are combined to its outcome.
-    - `overflow`: what units are served that arrive while none is enrolled: "control" or "leader".
+    - `overflow`: the arm that units get while the test enrols nobody: "control" or "leader".
     - `min_days`: a decision is withheld until the test has lasted this many days.
     - `whole_weeks`: a decision is withheld until the test has lasted a whole number of weeks.
     - `measure_on`: enrolled units are measured after the decision until their windows close.

@@ -69,8 +69,9 @@ class DesignFields(Declared):
     rule: Rule
     """The rule, such as `Tilt(3)`."""
     error: Annotated[float | None, ERROR] = None
-    """The false positive rate, at most, however often one looks; half of it to ship a worse arm.
-    0.05 is the default, with 95 % intervals. See `sides`."""
+    """The false positive rate is at most this, however often one looks, and a worse arm is shipped
+    with probability at most half of it. The default, 0.05, gives 95 % intervals with two arms. See
+    `sides`."""
     delta: Annotated[
         float | None,
         Option("The paper's nominal parameter, instead of an error.", kind="probability"),
@@ -94,7 +95,7 @@ class DesignFields(Declared):
         Overflow,
         Option("The arm for units that arrive while none is enrolled."),
     ] = "control"
-    """What units are served that arrive while none is enrolled: the control, or the leader."""
+    """The arm that units get while the test enrols nobody: the control, or the leader."""
     min_days: Annotated[float | None, MIN_DAYS] = None
     """A decision is withheld until the test has lasted this many days since its first unit."""
     whole_weeks: Annotated[bool, WHOLE_WEEKS] = False

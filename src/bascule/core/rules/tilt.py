@@ -68,8 +68,8 @@ class Tilt(Rule):
     - `batch`: units of each challenger that are assigned at once.
     - `power`: the probability, at least, with which an arm that is better than every other by
       `effect` wins by the horizon.
-    - `baseline`: the mean of 0/1 outcomes without the effect. With a horizon the outcomes correct
-      it; without one the bets are sized for it.
+    - `baseline`: the mean of 0/1 outcomes without the effect. With a horizon it is only a first
+      guess, which the outcomes correct; without one it fixes the size of the bets.
     - `guarantee`: "gaussian" takes outcomes with a known spread as normal. The default is proven,
       and asymptotic for `Numeric` outcomes.
     - `reach`: instead of `power`: at the horizon `effect` is `reach` standard errors of its

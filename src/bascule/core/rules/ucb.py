@@ -64,10 +64,10 @@ class UCB(Rule):
     """UCB_alpha: small `alpha` costs less regret, large `alpha` decides sooner.
 
     - `alpha`: the knob, from 1 on.
-    - `radius`: the radius of the intervals that allocate and decide. "mixture" (a normal mixture)
-      decides sooner and costs less than "paper" at the same proven error. Two more are for
-      `Recurrent` outcomes:
-      "alternative" is the paper's other radius, and "looks" decides at planned stages only.
+    - `radius`: the radius of the intervals that allocate and decide. "paper" is that of the paper.
+      "mixture" (a normal mixture) decides sooner and costs less at the same proven error. For
+      `Recurrent` outcomes there are two more: "alternative" is the paper's other radius, and
+      "looks" decides at planned stages only.
     - `stop`: "mixture" decides by a normal mixture instead of by the intervals.
     - `growth`: how many times later than the one before each planned stage of "looks" is.
 

@@ -29,7 +29,7 @@ AS_GIVEN = ("outcome", "arms")
 class PlanRequest(RequestFields):
     """What a plan has to find: outcome model, baseline, lift (minimum detectable effect), traffic.
 
-    `PlanFields` documents every field.
+    The fields are the arguments of `plan`.
 
     >>> PlanRequest().means
     (0.05, 0.06)
