@@ -19,6 +19,9 @@ EVERY = 100
 """Units between two points of a line."""
 
 TILTS = (1, 1.5, 2, 3, 4, 5, 6, 8, 10, 12)
+TRIED, RECOMMENDED = (1, 2, 3, 5, 8), 3
+"""The tilts with a horizon that `bascule plan` tries for this problem, and its recommendation."""
+
 RUNS = 4_000
 FIXED_DAYS, FIXED_LOST = 4.37, 109.0
 """The fixed-horizon test of this problem, as `bascule plan` prints it."""
@@ -80,10 +83,13 @@ def draw_trade_off(folder):
     for tilt in TILTS:
         result = bs.simulate(design_of(tilt), MEANS, runs=RUNS, seed=SEED)
         points.append((result.decision_time.mean() / PER_DAY, result.regret.mean()))
-    axis.plot(*zip(*points, strict=True), "o-", color="C0")
+    axis.plot(*zip(*points, strict=True), "-", color="C0")
+    notes = {1: "even split (tilt 1)", RECOMMENDED: f"tilt {RECOMMENDED}, recommended"}
     for tilt, (days, lost) in zip(TILTS, points, strict=True):
-        if tilt in (1, 2, 3, 5, 8, 12):
-            words = "even split (tilt 1)" if tilt == 1 else f"tilt {tilt}"
+        filling = "C0" if tilt in TRIED else "white"
+        axis.plot([days], [lost], "o", color="C0", markerfacecolor=filling)
+        if tilt in (*TRIED, 12):
+            words = notes.get(tilt, f"tilt {tilt}")
             axis.annotate(words, (days, lost), (5, 4), textcoords="offset points", fontsize=8)
     axis.plot([FIXED_DAYS], [FIXED_LOST], "s", color="C3")
     axis.annotate(
@@ -126,8 +132,9 @@ def draw_trend(folder):
 
 
 def draw_plan(folder):
-    """Draw the figure of the README's plan, as `bascule plan --figure` does."""
-    plan = bs.plan(baseline="5%", lift="20%", units_per_day=PER_DAY, window="1d", deadline_days=28)
+    """Draw the figure of the plan on the page of plans, as `bascule plan --figure` does."""
+    plan = bs.plan(baseline="5%", lift="20%", units_per_day=PER_DAY, deadline_days=28)
+    assert plan.design.rule.tilt == RECOMMENDED
     (folder / "plan.svg").write_bytes(rendered(plan.plot(), "svg"))
 
 
