@@ -1,4 +1,4 @@
-"""Logs of tests that other tools have run: read where they are, and analysed at any time.
+"""Analysis of logs of tests that other tools have run.
 
 The names are listed in `__init__.pyi`; each is loaded when it is first used.
 """

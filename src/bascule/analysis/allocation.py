@@ -1,4 +1,4 @@
-"""How units were assigned: whether arms got the units that they were meant to get."""
+"""Checks of the assignment: whether each arm got its intended share of the units."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from bascule.core.inputs import checks
 from bascule.core.types import FloatArray
 
 SIMPLE_SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 1 / 3)
-"""Shares of the smaller of two arms that people choose, besides a half."""
+"""Common shares of the smaller of two arms, besides a half."""
 
 NEARLY_EVEN, NEARLY_SIMPLE = 0.1, 0.05
-"""How far the smallest arm may be off such a share, as a part of it, to be taken for it."""
+"""Relative tolerance of the smallest arm's share, for an even split and for a simple share."""
 
 
 def sample_ratio(
@@ -33,11 +33,11 @@ def sample_ratio(
     *,
     one_look: bool = False,
 ) -> Check:
-    """Units per arm against the stated weights, or the nearest simple split: at any time.
+    """Compare the units per arm with the stated weights, or with the nearest simple split.
 
     `units` and `weights` have a row for each period in which the weights were constant.
-    The probability that it is ever flagged where the split is right is at most 1 %, however often
-    one looks. With `one_look` the chi-square test of this look alone is enough.
+    If the split is right, the probability that it is ever flagged is at most 1 %, however often
+    one looks. With `one_look` a significant chi-square test of this single look is enough.
 
     >>> sample_ratio(["a", "b"], np.array([[5000.0, 5400.0]]), [[0.5, 0.5]]).flagged
     True
@@ -77,7 +77,7 @@ def sample_ratio(
 
 
 def _at_once(statistics: AllocationStatistics) -> float:
-    """The p-value of the chi-square test of all arms, for one look."""
+    """Return the p-value of a chi-square test of all arms, valid for a single look."""
     if statistics.impossible or not statistics.units:
         return 0.0 if statistics.impossible else 1.0
     off = np.array(statistics.observed) - np.array(statistics.expected)
@@ -86,7 +86,7 @@ def _at_once(statistics: AllocationStatistics) -> float:
 
 
 def plausible_split(counts: Sequence[int]) -> list[float] | None:
-    """The simple split that units per arm are close to: an even one, or another one of two arms.
+    """Return the even split, or a simple split of two arms, if the counts are close to one.
 
     >>> plausible_split([9010, 990]), plausible_split([5000, 4600]), plausible_split([30, 70])
     ([0.9, 0.1], [0.5, 0.5], None)
@@ -102,7 +102,7 @@ def plausible_split(counts: Sequence[int]) -> list[float] | None:
 
 
 def logged_ratio(arms: Sequence[str], scores: Scores) -> Check:
-    """Units per arm against the logged probabilities of assignment.
+    """Compare the units per arm with the logged assignment probabilities.
 
     The weights of two arms in their comparison have the same expected sum. The p-value holds for a
     look at the end of every day.
@@ -128,14 +128,14 @@ def logged_ratio(arms: Sequence[str], scores: Scores) -> Check:
 
 
 def checked_weights(arms: Sequence[str], assigned: Assigned) -> list[list[float]] | None:
-    """The stated weights of each period, in the order of the arms; None without any."""
+    """Return the stated weights of each period, in the order of the arms; None without any."""
     if assigned.weights is None:
         return None
     return [_checked(arms, weights) for _, weights in assigned.periods]
 
 
 def _checked(arms: Sequence[str], weights: object) -> list[float]:
-    """Weights by name or in the order of the arms, as numbers above 0."""
+    """Return weights as positive numbers in the order of the arms."""
     if isinstance(weights, dict):
         unknown = set(map(str, weights)) - set(arms)
         if unknown or len(weights) != len(arms):
@@ -154,7 +154,7 @@ def _checked(arms: Sequence[str], weights: object) -> list[float]:
 
 
 def other_assignment(wholes: Sequence[str], mixed: Sequence[str]) -> list[Check]:
-    """Groups whose units all have the same arm, and columns that disagree with the arm.
+    """Return checks for groups assigned as a whole, and for columns that contradict the arm.
 
     >>> print(other_assignment(["school"], [])[0])
     ! whole groups: all units of one school have the same arm: if it was assigned as a whole, ...
@@ -169,7 +169,7 @@ def other_assignment(wholes: Sequence[str], mixed: Sequence[str]) -> list[Check]
 
 
 def rare_arms(arms: Sequence[str], units: Sequence[float]) -> list[Check]:
-    """Whether an arm has so few units that its name may be a mistake in the column.
+    """Flag arms with so few units that their names may be mistakes in the column.
 
     >>> rare_arms(["a", "b", "-1"], [310, 289, 1])[0].message.split(":")[0]
     '-1 has 1 unit'

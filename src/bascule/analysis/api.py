@@ -1,4 +1,4 @@
-"""`analyze`: from a log to an answer, through one small table of sums."""
+"""`analyze`: analyse a log of a test; the rows are reduced to a small table of sums first."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bascule.core.errors import InputError
 from bascule.core.metrics.metric import Metric
 
 FILE = "file"
-"""The arm that is the name of each row's file, where every arm has a file of its own."""
+"""Value of `arm` for logs with one file per arm: the file name of a row is its arm."""
 
 AnyMetric = str | LogMetric | Metric
 
@@ -130,7 +130,7 @@ def analyze(
 
 
 def _analysis(asked: Asked, first: LogMetric, further: list[LogMetric]) -> Analysis:
-    """The answer to all metrics of a log."""
+    """Return the analysis of all metrics of a log."""
     request, design = Request.of(first, asked), asked.design
     days = request.by_day or request.measure
     sources = [asked.log.where if asked.arm != FILE else replace(asked.log.where, file_column=FILE)]
@@ -153,7 +153,7 @@ def _analysis(asked: Asked, first: LogMetric, further: list[LogMetric]) -> Analy
             )
             log = replace(log, unreadable=opened.unreadable, reading=reading)
             if reading.times == "none":
-                # Without times there are no days to follow outcomes over.
+                # Without times, outcomes cannot be followed from day to day.
                 request = replace(request, by_day=False)
             return assembled(request, reduced(request, log), asked.assigned)
 
@@ -178,10 +178,10 @@ def _analysis(asked: Asked, first: LogMetric, further: list[LogMetric]) -> Analy
 def _of_ratio(
     metric: LogMetric, asked: Asked, design: Design, events: Any
 ) -> tuple[LogMetric, Asked]:
-    """Return how a ratio of a design is read, and what is asked of it.
+    """Return how to read a ratio metric of a design, and the options of its analysis.
 
-    Tests export both of its parts. Another log has a row for each request, with a value or none,
-    and is judged as any log is, by the error of the design.
+    Exports of tests have both parts of the ratio. Another log has a row for each request, with or
+    without a value; it is analysed like any log, with the error of the design.
     """
     if "per" in map(plain, events.columns):
         return replace(metric, per=metric.per or "per"), asked
@@ -191,7 +191,7 @@ def _of_ratio(
 
 
 def _metrics_of(design: Design | None, table: Any) -> tuple[list[LogMetric], list[str]]:
-    """The metrics of a design that the log has columns for, and a note on the others."""
+    """Return the metrics of a design that have columns in the log, and notes on the others."""
     metrics = [] if design is None else list(design.metrics)
     columns = {plain(name) for name in table.columns}
     present = [metric for metric in metrics if plain(metric.name) in columns]
@@ -212,7 +212,7 @@ def _metrics_of(design: Design | None, table: Any) -> tuple[list[LogMetric], lis
 
 @contextmanager
 def one_line() -> Iterator[None]:
-    """Turn what a database complains about into a line for the user."""
+    """Turn an exception of a database into an error with a one-line message."""
     try:
         yield
     except (InputError, MemoryError, KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""From the table of sums to the answer: what the evidence says, and what is to be noted."""
+"""Build the analysis from the table of sums: evidence, decision, checks and notes."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from bascule.core.statistics import ArmStatistics
 from bascule.core.types import FloatArray
 
 Shares = list[list[float]] | None
-"""The stated weights of the arms in each period in which they were constant."""
+"""Stated weights of the arms, for each period in which they were constant."""
 
 
 def assembled(request: Request, reduced: Reduced, assigned: Assigned) -> Analysis:
-    """The answer, for the whole log or for each of its segments."""
+    """Return the analysis of the whole log, or of each of its segments."""
     if not reduced.table.segments:
         raise InputError("events", nothing(reduced))
     names = sorted(reduced.table.segments)
@@ -73,7 +73,7 @@ def assembled(request: Request, reduced: Reduced, assigned: Assigned) -> Analysi
 
 
 def over_segments(parts: Sequence[Analysis], **totals: Any) -> Analysis:
-    """The whole of some segments, each with its own answer; `totals` is what is said of all."""
+    """Return the analysis of a log with segments; `totals` has the fields of the whole log."""
     return parts[0].undecided(
         arms=(),
         effects=(),
@@ -88,13 +88,13 @@ def over_segments(parts: Sequence[Analysis], **totals: Any) -> Analysis:
 
 
 def _sum_of(parts: Iterable[float | None]) -> float | None:
-    """The sum of what is known; None if nothing is."""
+    """Return the sum of the known numbers; None if none is known."""
     known = [part for part in parts if part is not None]
     return sum(known) if known else None
 
 
 def with_metrics(analyses: Sequence[Analysis]) -> Analysis:
-    """The analysis of the first metric, with those of the others beside it."""
+    """Return the analysis of the first metric, with the analyses of the other metrics attached."""
     note = (
         f"{len(analyses)} metrics were analysed, each with the whole error: nothing is corrected "
         "for their number"
@@ -110,7 +110,7 @@ def with_metrics(analyses: Sequence[Analysis]) -> Analysis:
 def answer(
     request: Request, reduced: Reduced, name: str, weights: Shares, error: float
 ) -> Analysis:
-    """The answer for one segment, or for a log without any."""
+    """Return the analysis of one segment, or of a log without segments."""
     arms, sums = reduced.arms, reduced.table.segments[name]
     _check_sums(reduced, sums)
     part = part_of(request, reduced, name, error)
@@ -128,7 +128,7 @@ def answer(
     unknown = [(math.nan, -math.inf, math.inf)] * math.comb(len(arms), 2)
     now = course.days[-1].effects if course.days else None
     effects = now or DecisionTerms(arms, error, evidence.guarantee).effects_with(unknown)
-    # Outcomes that grow can be compared between days at the same age only.
+    # Growing outcomes can be compared between days only at the same age.
     same_age = reduced.final or sums.growth is not None
     made = [_ratio(request, arms, sums, reduced.table.periods[name], weights, changed=between)]
     if within.made and sums.scores is None:
@@ -203,7 +203,7 @@ def answer(
 
 
 def _of_rows(request: Request, reduced: Reduced, sums: Sums) -> list[Check]:
-    """Checks of the rows of a log, whatever segments they are in."""
+    """Return the checks of the rows of a log, which do not depend on segments."""
     return [
         *checks.matches(reduced),
         *checks.rows_read(reduced),
@@ -214,7 +214,7 @@ def _of_rows(request: Request, reduced: Reduced, sums: Sums) -> list[Check]:
 
 
 def _check_sums(reduced: Reduced, sums: Sums) -> None:
-    """Refuse fewer than two arms, and denominators of 0."""
+    """Raise an error if fewer than two arms have units, or if a denominator is 0."""
     present = [
         arm for arm, units in zip(reduced.arms, sums.units.sum(axis=0), strict=True) if units
     ]
@@ -244,9 +244,9 @@ def _ratio(
     *,
     changed: bool,
 ) -> Check:
-    """Units per arm against the logged probabilities, or against the weights that were stated.
+    """Compare the units per arm with the logged probabilities, or with the stated weights.
 
-    Without either there is nothing to compare with where the split `changed` from day to day.
+    Without either, the check is not made if the split `changed` from day to day.
     """
     if sums.scores is not None and weights is None:
         return allocation.logged_ratio(arms, sums.scores)
@@ -257,7 +257,7 @@ def _ratio(
 
 
 def _cost_of(arms: Sequence[ArmAnswer], goal: Goal) -> float | None:
-    """What all units lost against giving each the arm that looks best now."""
+    """Return the total loss of all units, compared with giving each the arm that looks best now."""
     means = [arm.mean for arm in arms if arm.mean is not None]
     if len(means) < len(arms):
         return None
@@ -268,7 +268,7 @@ def _cost_of(arms: Sequence[ArmAnswer], goal: Goal) -> float | None:
 def _saved_by(
     arms: Sequence[ArmAnswer], sums: Sums, course: DailyCourse, goal: Goal
 ) -> float | None:
-    """What the units that came after the decision lost against the winner."""
+    """Return the loss that ending at the decision would have saved: of all later units."""
     decision = course.decision
     if decision is None or decision.arm is None or course.decided is None:
         return None
@@ -290,7 +290,7 @@ def _contrasts_of(
     ratio: bool,
     positive: bool,
 ) -> tuple[Contrast, ...]:
-    """Treatments minus the control, with relative lifts.
+    """Return the differences of the treatments to the control, with relative lifts.
 
     With `moments` of the arms, the control's mean is adjusted to the covariate of both arms of a
     pair, as at one look.
@@ -298,7 +298,7 @@ def _contrasts_of(
     place = design.arms.index(design.control_arm)
     control = arms[place]
     if ratio and control.deviation:
-        # The design has the spread of the numerators, and means are ratios.
+        # The design has the spread of the numerators, but the means here are ratios.
         design = replace(design, outcome=Gaussian(control.deviation))
     compared: list[Contrast] = []
     for effect in effects:
@@ -309,19 +309,19 @@ def _contrasts_of(
             pair = [design.arms.index(name) for name in (effect.first, effect.second)]
             mean, _ = adjusted_mean(Centre.of(moments[place]), Centre.within(moments[pair]))
         if mean is not None and control.deviation is not None:
-            # The deviation without adjustment also covers that the covariate's mean is estimated.
+            # The unadjusted deviation also covers the uncertainty of the covariate's mean.
             shown = ArmStatistics(n, n * mean, control.deviation**2 * (n - 1) + n * mean**2)
         made = contrasts(design, [effect], shown, mean)
-        # A mean of outcomes that are never below 0 falls by all of itself at most.
+        # The mean of nonnegative outcomes cannot fall by more than 100 %.
         compared += [_at_least(contrast, -1.0) for contrast in made] if positive else made
     return tuple(sorted(compared, key=lambda contrast: design.arms.index(contrast.treatment)))
 
 
 def _at_least(contrast: Contrast, lowest: float) -> Contrast:
-    """The contrast with a lift that does not fall below a limit; without an end it has none.
+    """Return the contrast with its lift limited from below; without an upper end the lift is open.
 
-    Early on, the difference of units that came at the same time may be larger than the control's
-    mean: then nothing is known of the lift.
+    Early on, the difference within days may be larger than the control's mean: then the lift is
+    unknown.
     """
     if contrast.lift_high is None or not math.isfinite(contrast.lift_high):
         unknown = contrast.lift is not None and contrast.lift < lowest
@@ -336,7 +336,7 @@ def _at_least(contrast: Contrast, lowest: float) -> Contrast:
 
 
 def nothing(reduced: Reduced) -> str:
-    """Why there is no unit at all."""
+    """Return the message that explains why no unit can be used."""
     if reduced.rows == 0:
         return "events: the log is empty"
     counts = reduced.excluded | reduced.table.excluded

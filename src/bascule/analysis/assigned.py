@@ -11,12 +11,12 @@ from bascule.core.errors import InputError
 from bascule.core.options import Declared, Option
 
 Weights = Sequence[float] | Mapping[str, float]
-"""How units were to be split: a number for each arm, in their order or by name."""
+"""Intended split of the units: a number for each arm, in their order or by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assigned(Declared):
-    """How units were assigned to the arms, where it was not one even split of single units.
+    """How units were assigned to the arms, if not individually and evenly.
 
     >>> Assigned(weights=[9, 1]).weights
     [9, 1]
@@ -63,7 +63,7 @@ class Assigned(Declared):
 
     @property
     def periods(self) -> list[tuple[datetime | None, Weights | None]]:
-        """The times from which on weights held, in their order; None for those of the whole log.
+        """The start of each period and its weights, in order; a start of None means the whole log.
 
         >>> Assigned(weights={"2026-03-09": [1, 9], "2026-03-02": [1, 1]}).periods[1]
         (datetime.datetime(2026, 3, 9, 0, 0), [1, 9])
@@ -79,7 +79,7 @@ class Assigned(Declared):
 
 
 def moment_of(field: str, given: object, what: str = "") -> datetime:
-    """A time in UTC, without a zone; a day is its beginning.
+    """Return a time in UTC without a time zone; a date means the beginning of its day.
 
     >>> moment_of("until", "2026-03-01T12:00+02:00")
     datetime.datetime(2026, 3, 1, 10, 0)

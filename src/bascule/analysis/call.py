@@ -1,6 +1,6 @@
-"""What an analysis is asked: a log, what is measured in it, and how units were assigned.
+"""The options of an analysis: the log, its metrics, and how units were assigned.
 
-Every option is declared here, once: Python takes them in groups, the command line at one level.
+Every option is declared here, once: Python takes them in groups, the command line as a flat list.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ MODELS = tuple(
 """Outcome models of one number per unit; ratios, and means of repeated outcomes, have `per`."""
 
 Column = str | None
-"""The name of a column; None where it is to be found, or is not there."""
+"""Name of a column; None if it is to be found by its name, or does not exist."""
 
 
 EVEN = Assigned()
-"""An even split of single units, or one that the log has to tell."""
+"""Assignment that is not stated: single units, split evenly or as the log shows."""
 
 
 def _column(text: str, group: Group = "basics", **settings: Any) -> Option:
-    """Return the option that names a column."""
+    """Return an option whose value is the name of a column."""
     return Option(text, group=group, metavar="COLUMN", **settings)
 
 
 @dataclass(frozen=True, slots=True)
 class Log(Declared):
-    """Where a log is, and what has to be known to read it.
+    """Location of a log, and how to read it.
 
     >>> Log("sums.csv", count="visitors").count
     'visitors'
@@ -113,18 +113,18 @@ class Log(Declared):
 
     @classmethod
     def of(cls, metric: object) -> Log:
-        """Return the log that was given, or one whose source it is."""
+        """Return `metric` if it is a log, else a log with this source."""
         return metric if isinstance(metric, Log) else cls(metric)
 
     @property
     def where(self) -> Source:
-        """Where the log is, for reading it."""
+        """The location of the log as a source to read."""
         return Source(self.source, self.query, "events", self.encoding)
 
 
 @dataclass(frozen=True, slots=True)
 class LogMetric(Declared):
-    """What is measured in a log: a column, and what its values make of a unit's outcome.
+    """A metric of a log: a column, and how its values become a unit's outcome.
 
     >>> LogMetric.of("good per judged").per
     'judged'
@@ -191,7 +191,7 @@ class LogMetric(Declared):
         Option("How much later events may be logged.", metavar="TIME", needs=("window",)),
     ] = None
     margin: Annotated[float | None, Option(kind="positive")] = None
-    """How much worse than the control an arm may be, which makes the metric a guardrail."""
+    """How much worse than the control an arm may be; a metric with a margin is a guardrail."""
     error: float | None = None
     """Error of a guardrail or a secondary metric; that of the analysis if not given."""
     harm: Harm = "margin"
@@ -199,7 +199,7 @@ class LogMetric(Declared):
 
     @classmethod
     def of(cls, source: object) -> LogMetric:
-        """Return the metric that was given: as it is, as a column, or as one of a design."""
+        """Return a metric from a `LogMetric`, the name of a column, or a metric of a design."""
         if isinstance(source, LogMetric):
             return source
         if isinstance(source, Metric):
@@ -216,7 +216,7 @@ class LogMetric(Declared):
         alike = ("goal", "margin", "error", "harm")
         parts = {name: getattr(metric, name) for name in alike}
         if metric.outcome.pairs:
-            # Its columns are those of its requests: one row each, with a value where it has one.
+            # A log has one row per request of a ratio metric, with a value if there is one.
             return cls(metric.name, per=PER_ROW, **parts)
         parts["outcome"] = metric.outcome
         if (measure := metric.measure) is not None:
@@ -226,22 +226,22 @@ class LogMetric(Declared):
 
     @property
     def role(self) -> Role:
-        """A metric with a margin is a guardrail, another one secondary."""
+        """Role of the metric: "guardrail" if it has a margin, else "secondary"."""
         return "secondary" if self.margin is None else "guardrail"
 
     @property
     def harm_line(self) -> float | None:
-        """How much worse than the control an arm must be proven to be harmful; None for never."""
+        """How much worse than the control an arm must be to be harmful; None if it never is."""
         return {"margin": self.margin, "any": 0.0, "never": None}[self.harm]
 
     @property
     def plain(self) -> bool:
-        """Whether nothing but a column was asked for."""
+        """Whether the metric is a plain column, without denominator, aggregate and window."""
         declared = (self.per, self.aggregate, self.window)
         return all(option is None for option in declared)
 
     def beside(self, first: LogMetric) -> LogMetric:
-        """Return the metric as it is measured beside another one, on units with the same window."""
+        """Return the metric with the window of the first metric, unless it has its own window."""
         if self.window is not None:
             return self
         missing = first.missing if self.missing is None else self.missing
@@ -249,13 +249,13 @@ class LogMetric(Declared):
 
     @property
     def metric_error(self) -> float | None:
-        """Error that the metric is judged by; None for that of the analysis."""
+        """False positive rate of the metric; None for that of the analysis."""
         return METRIC_ERROR if self.error is None and self.margin is not None else self.error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """An analysis as it was asked for: a log, its columns, and what a decision is held to."""
+    """An analysis as requested: the log, its columns, and the requirements of a decision."""
 
     log: Log
     unit: Annotated[Column, _column("The unit that was assigned; usual names are found.")] = None
@@ -319,7 +319,7 @@ class Asked:
 
     @property
     def about_units(self) -> dict[str, Column]:
-        """The columns that say something of a unit, or of several, besides its arm."""
+        """The columns, besides the arm, that describe a unit or a row of several units."""
         return {
             "segment": self.segment,
             "covariate": self.covariate,
@@ -329,7 +329,7 @@ class Asked:
         }
 
     def check(self, metric: LogMetric) -> None:
-        """Refuse what does not go together."""
+        """Raise an error if options contradict each other."""
         groups = (self.log, metric, self.assigned, self)
         stated = {
             field.name
@@ -346,11 +346,11 @@ ANALYSIS = {
     for name, option in options_of(group).items()
     if option.help
 }
-"""All options, at one level."""
+"""All options of an analysis by name, as one flat list."""
 
 
 def metrics_of(metric: object, further: object) -> list[LogMetric]:
-    """Return the metric that decides, and those beside it."""
+    """Return all metrics, the deciding one first; the others take over its window."""
     several = metric if isinstance(metric, list | tuple) else [metric]
     if not several:
         raise InputError("metric", "metric: the list of columns is empty")
@@ -361,7 +361,7 @@ def metrics_of(metric: object, further: object) -> list[LogMetric]:
 
 
 def call_of(source: object, **options: Any) -> dict[str, Any]:
-    """Return the arguments of `analyze` from options that are all at one level.
+    """Return the arguments of `analyze` for options given as a flat list.
 
     >>> call = call_of("log.csv", value="bought", window="7d", count=None, weights=None, error=0.01)
     >>> call["metric"].window, call["log"], call["error"], "assigned" in call

@@ -1,4 +1,4 @@
-"""Checks of a log: problems that its evidence does not show."""
+"""Checks of a log for problems that do not show in its evidence."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ MANY_ROWS = 0.01
 MUCH_LATE = 0.05
 
 MISSING_CODES = (-99.0, -999.0, -9999.0, -99999.0, 999.0, 9999.0, 99999.0)
-"""Numbers that files have in place of values that are missing."""
+"""Numbers that often stand for missing values."""
 
 FAR = 10.0
-"""A high outcome is such a code if it is this many times the mean of all, or more."""
+"""Minimum ratio of a high outcome to the mean of all, for it to be taken for such a code."""
 
 ENOUGH_TO_MISS = 10
-"""Where this number is expected, nobody comes by chance about once in 20,000 days."""
+"""Minimum expected number of units to report a day without any: by chance, 1 day in 20,000."""
 
 
 def looks_words(p_value: float, once: float) -> str:
-    """A p-value that holds at any number of looks, beside that of a single one if it differs.
+    """Format a p-value that holds at any number of looks, with that of a single look if different.
 
     >>> looks_words(0.31, 0.0086), looks_words(0.5, 0.5)
     ('p = 0.31 however often you look; p = 0.0086 if this is the only look', 'p = 0.5')
@@ -54,7 +54,7 @@ def looks_words(p_value: float, once: float) -> str:
 def missing_outcomes(
     arms: Sequence[str], valueless: Mapping[int, Valueless], days: int
 ) -> list[Check]:
-    """Whether the share of units without a value differs between arms; no check if none is missing.
+    """Check whether the share of units without a value differs between arms; empty without any.
 
     The p-value holds for a look at the end of each of the days.
 
@@ -88,7 +88,7 @@ def missing_outcomes(
 
 
 def outcome_values(model: Outcome | None, unfit: Unfit | None) -> list[Check]:
-    """Whether all outcomes are such as the model allows, where it says more than two limits.
+    """Check that the outcomes fit a model that has more requirements than two limits.
 
     >>> outcome_values(None, None)
     []
@@ -103,9 +103,9 @@ def outcome_values(model: Outcome | None, unfit: Unfit | None) -> list[Check]:
 
 
 def rows_read(reduced: Reduced) -> list[Check]:
-    """Rows that cannot be used, copies of rows, and entries that were not quite what they mean.
+    """Check for unusable rows, duplicated rows, and entries that had to be interpreted.
 
-    Where more than 1 % of the rows are concerned, the check is flagged.
+    A check is flagged if it concerns more than 1 % of the rows.
     """
     known = (*REASONS, RAGGED_LINE)
     bad = {
@@ -162,7 +162,7 @@ MATCHES = "matched events"
 
 
 def matches(reduced: Reduced) -> list[Check]:
-    """Whether most events belong to units of the assignments; no check where all of them do."""
+    """Check that most events belong to assigned units; no check if all of them do."""
     strangers = sum(n for reason, n in reduced.excluded.items() if reason.startswith(STRANGER))
     if not strangers:
         return []
@@ -177,7 +177,7 @@ STRANGER = "event of an unknown unit"
 
 
 def two_arms(reduced: Reduced, units: int) -> Check:
-    """Units that were seen in more than one arm."""
+    """Check for units that were seen in more than one arm."""
     excluded, moved = reduced.table.excluded.get(IN_TWO_ARMS, 0), reduced.table.moved
     count = excluded + moved
     if count == 0:
@@ -196,7 +196,7 @@ def two_arms(reduced: Reduced, units: int) -> Check:
 
 
 def two_values(sums: Sums, value: str | None) -> list[Check]:
-    """Outcomes that are one of two numbers other than 0 and 1, which may be codes."""
+    """Check for outcomes with exactly two values other than 0 and 1, which may be codes."""
     ends = sums.two_values
     if ends is None or value is None:
         return []
@@ -209,7 +209,7 @@ def two_values(sums: Sums, value: str | None) -> list[Check]:
 
 
 def drift(sums: Sums, arms: Sequence[str], mature: int) -> list[Check]:
-    """Trend of the outcomes over the arrivals, and whether it passes for a difference.
+    """Check the outcomes for a trend over arrivals, and whether it distorts a difference of arms.
 
     Outcomes that still grow are compared as they stood on the day of arrival. The p-values hold for
     a look at the end of every day.
@@ -222,7 +222,7 @@ def drift(sums: Sums, arms: Sequence[str], mature: int) -> list[Check]:
 
 
 def sparse_days(sums: Sums, blocks: Sums, arms: Sequence[str], block: Block) -> list[Check]:
-    """How much of the log cannot be compared because its blocks have units of one arm only.
+    """Check how many units cannot be compared because their blocks have units of one arm only.
 
     >>> from datetime import date
     >>> days = tuple(date(2026, 3, d) for d in (2, 3, 4))
@@ -254,27 +254,27 @@ def sparse_days(sums: Sums, blocks: Sums, arms: Sequence[str], block: Block) -> 
 
 
 def _kept(sums: Sums, i: int, j: int) -> float:
-    """The part of the information on two arms that is left when blocks are compared."""
+    """Return the share of the information on two arms that a comparison within blocks keeps."""
     n, m = sums.units[:, i], sums.units[:, j]
     pooled = n.sum() * m.sum() / (n.sum() + m.sum())
     return float((n * m / np.maximum(n + m, 1.0)).sum() / pooled)
 
 
 def gaps(sums: Sums, times: TimeKind) -> Check:
-    """Days on which nobody arrived, hardly anybody, or nobody in some arm, where many should have.
+    """Check for days with no or hardly any arrivals, or none in some arm, where many were expected.
 
-    What a day should have is what the days around it have.
+    The arrivals of the days around it are what is expected of a day.
     """
     if times == "none":
         return Check("gaps", False, "the log has no times", made=False)
     sizes = sums.units.sum(axis=1)
     empty, thin, switched = [], [], []
-    # Once the last unit has come, nobody is missed any more.
+    # Days after the last arrival are not missing.
     until = int(np.flatnonzero(sizes)[-1]) + 1 if sizes.any() else 0
     for place, day in enumerate(sums.days[:until]):
         near = np.r_[sizes[max(0, place - 3) : place], sizes[place + 1 : place + 4]]
         usual = float(near.mean()) if len(near) else 0.0
-        # The log may begin and end within a day.
+        # The first and the last day may be incomplete.
         inside = 0 < place < len(sums.days) - 1
         if sizes[place] == 0 and usual >= ENOUGH_TO_MISS:
             empty.append(day)
@@ -294,10 +294,10 @@ def gaps(sums: Sums, times: TimeKind) -> Check:
 
 
 def extremes(sums: Sums, arms: Sequence[str], effects: Sequence[Effect]) -> Check:
-    """Single outcomes that are large enough to carry a difference, and rows of totals.
+    """Check for single outcomes large enough to cause a difference, and for rows of totals.
 
-    An outcome is large where it moves a mean by a quarter of the uncertainty of a difference: that
-    of the interval, or two standard errors where these are smaller or there is no interval.
+    An outcome is large if it moves a mean by a quarter of the uncertainty of a difference: the
+    half-width of its interval or, if smaller or without an interval, two standard errors.
     """
     name = "extreme values"
     if sums.zero_or_one:
@@ -321,7 +321,7 @@ def extremes(sums: Sums, arms: Sequence[str], effects: Sequence[Effect]) -> Chec
     ]
     worst, row, value = 0.0, 0, 0.0
     for i in range(len(arms)):
-        # Where outcomes grow, the lowest are those of days on which they had just begun.
+        # Where outcomes grow, the lowest are those of units that have just arrived.
         low = () if sums.growth is not None else (float(sums.lows[:, i].min()),)
         for end in (float(sums.highs[:, i].max()), *low):
             moved = abs(end - totals[i] / units[i]) / units[i] if units[i] >= 2 else 0.0
@@ -346,7 +346,7 @@ def extremes(sums: Sums, arms: Sequence[str], effects: Sequence[Effect]) -> Chec
 
 
 def covariate_balance(arms: Sequence[str], sums: Sums, covariate: str) -> Check:
-    """Check that a covariate has the same mean in all arms, as one known beforehand has.
+    """Check that a covariate has the same mean in all arms, as it must if known before the test.
 
     Units are compared with those that came on the same day. The p-value holds for a look at the end
     of every day.
@@ -369,7 +369,7 @@ def covariate_balance(arms: Sequence[str], sums: Sums, covariate: str) -> Check:
         present = (n[:, i] > 0) & (n[:, j] > 0)
         m, k = n[present, i], n[present, j]
         weight = m * k / (m + k)
-        # In a small arm a skewed covariate can be 0 for every unit, with a variance of 0 by chance.
+        # In a small arm, all values of a skewed covariate may be 0 and show no variance.
         mine, theirs = larger_variances(totals[i], about[i], totals[j], about[j])
         noise = float((weight**2 * (mine / m + theirs / k)).sum())
         total = float((weight * (x[present, i] / m - x[present, j] / k)).sum())
@@ -392,7 +392,7 @@ def covariate_balance(arms: Sequence[str], sums: Sums, covariate: str) -> Check:
 
 
 def of_single_outcomes(sums: Sums) -> list[Check]:
-    """Say what sums do not show of single outcomes."""
+    """Return the checks of single outcomes that cannot be made on sums."""
     message = "the log has sums, in which single outcomes are not seen"
     made = [] if sums.zero_or_one else [Check("extreme values", False, message, made=False)]
     if sums.cubes is None:
@@ -405,7 +405,7 @@ def of_single_outcomes(sums: Sums) -> list[Check]:
 
 
 def late_events(table: ReducedTable) -> Check:
-    """How many of the events of units came after their windows had closed."""
+    """Check how many events came after the windows of their units."""
     if table.late == 0:
         return Check("late outcomes", False, "no events after the windows of their units")
     share = table.late / max(table.events, table.late)
@@ -419,7 +419,7 @@ def late_events(table: ReducedTable) -> Check:
 
 
 def _check(diagnostic: Diagnostic, arms: Sequence[str]) -> Check:
-    # A diagnostic that had nothing to compare has a statistic of exactly 0, and a p-value of 1.
+    # A diagnostic without anything to compare has a statistic of exactly 0 and a p-value of 1.
     made = diagnostic.statistic != 0.0 or diagnostic.p_value < 1.0
     p_value = diagnostic.p_value if made else None
     return Check(diagnostic.name, diagnostic.flagged, diagnostic.named(arms).message, p_value, made)

@@ -1,4 +1,4 @@
-"""Many tests at once, of a table with a column that names them."""
+"""Analysis of many tests in one table, with a column that names the test."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from bascule.core.presenter import Reported, presenter
 
 @dataclass(frozen=True, slots=True)
 class LogAnswer:
-    """What the log of one test of many says.
+    """The result of one test in a log of many tests.
 
     `leader` is the winner, or the arm that looks best; the difference is that of the leader minus
     its nearest rival; where outcomes are `binary`, 0 or 1, it is a difference of shares. `flagged`
@@ -69,36 +69,36 @@ class LogCollection(Reported):
 
     @property
     def decided(self) -> int:
-        """How many tests are decided."""
+        """Number of tests that are decided."""
         return sum(row.decision is not None for row in self.rows)
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """Plain data, a row for each test."""
+        """Return plain data: a dictionary for each test."""
         return [asdict(row) for row in self.rows]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; `bascule analyze --test COLUMN --json` prints it."""
+        """Return plain data; `bascule analyze --test COLUMN --json` prints it."""
         return {"tests": self.to_rows()}
 
     def to_frame(self) -> Any:
-        """A data frame of pandas with a row for each test."""
+        """Return a pandas data frame with a row for each test."""
         import pandas
 
         return pandas.DataFrame(self.to_rows())
 
     def report(self) -> Any:
-        """Return a row for each test, and how many are decided."""
+        """Return a report with a row for each test, and the number of decided tests."""
         return presenter("analysis.report").collection_report(self)
 
 
 MOST_FORECASTS = 500
-"""Of more tests than about this many, an even part is compared with adaptive designs."""
+"""Approximate maximum number of tests compared with adaptive designs, evenly chosen among all."""
 
 Progress = Callable[[str, int, int], None]
-"""Called with the name of what is done, how much of it is done, and how much there is."""
+"""Called with the name of the finished item, the number of finished items, and their total."""
 
 OPTIONS = ("unit", "arm", "time", "error", "sides", "control", "assigned", "until", "looks")
-"""Options of `analyze` that many tests can share."""
+"""Options of `analyze` that `analyze_each` accepts, for all tests."""
 
 
 def analyze_each(
@@ -145,13 +145,13 @@ def analyze_each(
 
 
 def _silent(name: str, number: int, total: int) -> None:
-    """Say nothing."""
+    """Report no progress."""
 
 
 def _answers(
     table: Any, asked: Asked, metric: LogMetric, control: str | None, report: Progress
 ) -> tuple[tuple[LogAnswer, ...], dict[str, int]]:
-    """The answers of all tests in the order of their names, and how many rows do not count.
+    """Return the answers of all tests, ordered by name, and the number of excluded rows by reason.
 
     The table is read once: tests are segments with arms of their own. The arms of each are numbered
     in the order of their names, and units are distinguished by the test that they are in, since one
@@ -184,7 +184,7 @@ def _answers(
 def _of_test(
     total: Reduced, test: str, arms: list[str], control: str | None
 ) -> tuple[Reduced, tuple[str, ...]]:
-    """What is known of one test, and its arms, the control first."""
+    """Return the sums of one test, and its arms, the control first."""
     names = compared(sorted(arms, key=natural), control)
     if test not in total.table.segments:
         raise InputError("events", "events: no row of the test can be used")
@@ -208,7 +208,7 @@ def _of_test(
 def _numbered(
     table: Any, test: str, arm: str, unit: str | None
 ) -> tuple[Any, dict[str, list[str]]]:
-    """The table with numbered arms and units of single tests, and the arms of each test."""
+    """Return the table with arms numbered within tests and units unique to tests, and all arms."""
     import ibis
 
     text = table[arm].cast("string").strip()
@@ -231,11 +231,11 @@ def _numbered(
 
 
 FIRST = 1000
-"""Arms are numbered from here on, so that the order of their names is that of the numbers."""
+"""First number of an arm; all numbers have four digits, so text order is numeric order."""
 
 
 def _row(name: str, analysis: Analysis) -> LogAnswer:
-    """The row of a test in the table of all."""
+    """Return the row of a test in the collection."""
     decision, nearest = analysis.decision, next(iter(analysis.leads), None)
     bounds: tuple[float | None, float | None, float | None] = (None, None, None)
     if nearest is not None:

@@ -1,4 +1,4 @@
-"""What a reader should know of how a log was read and compared, in sentences."""
+"""Notes on how a log was read and compared, as sentences for the reader."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bascule.core.types import FloatArray
 def notes_on(
     request: Request, reduced: Reduced, sums: Sums, known: int, evidence: Evidence
 ) -> list[str]:
-    """What a reader should know about how the log was read."""
+    """Return the notes on how the log was read and compared."""
     notes = [*reduced.reading.notes, *([evidence.note] if evidence.note else [])]
     waiting = int(sums.units[known:].sum())
     if waiting:
@@ -60,7 +60,7 @@ def notes_on(
 
 
 def narrowed(design: Design, moments: FloatArray | None, covariate: str | None) -> list[str]:
-    """Say how much narrower the intervals are because of the covariate, against the control."""
+    """Return a note on how much the covariate narrows the intervals against the control."""
     if moments is None or covariate is None or not len(moments):
         return []
     by_arm = moments.sum(axis=0)
@@ -84,7 +84,7 @@ def narrowed(design: Design, moments: FloatArray | None, covariate: str | None) 
 
 
 def no_lift(arms: Sequence[ArmAnswer], control: str, contrasts: Sequence[Contrast]) -> list[str]:
-    """Say why no relative lift is shown where the control's mean is not above 0."""
+    """Return a note on why no relative lift is shown, if the control's mean is not above 0."""
     (mean,) = (arm.mean for arm in arms if arm.name == control)
     if mean is None or mean > 0.0 or not contrasts:
         return []
@@ -95,7 +95,7 @@ def no_lift(arms: Sequence[ArmAnswer], control: str, contrasts: Sequence[Contras
 
 
 def _skewed_arms(reduced: Reduced, sums: Sums, known: int, evidence: Evidence) -> list[str]:
-    """Which arms have too few units for a spread that is estimated from skewed outcomes."""
+    """Return notes on arms that have too few units for skewed outcomes with an estimated spread."""
     if evidence.guarantee != "asymptotic" or sums.cubes is None:
         return []
     parts = (sums.units, sums.totals, sums.squares, sums.cubes)
@@ -115,7 +115,7 @@ def _skewed_arms(reduced: Reduced, sums: Sums, known: int, evidence: Evidence) -
 def other_difference(
     arms: Sequence[ArmAnswer], effects: Sequence[Effect], covariate: str | None
 ) -> list[str]:
-    """Say where a difference is another than that of the means that are shown, and why."""
+    """Return a note if a difference is not the difference of the means that are shown, and why."""
     means = {arm.name: arm.mean for arm in arms}
     for effect in effects:
         first, second = means.get(effect.first), means.get(effect.second)
@@ -123,7 +123,7 @@ def other_difference(
         if first is None or second is None or not math.isfinite(reach):
             continue
         plain = first - second
-        # The hundredth part of an interval is about the last digit that is shown of it.
+        # A hundredth of the half-width is about the last digit that is shown.
         if abs(plain - effect.difference) > 0.01 * reach or plain * effect.difference < 0.0:
             reason = (
                 "the arms did not have the same shares all the time, and units are compared with "

@@ -1,4 +1,4 @@
-"""The answer for a whole log or one segment: which evidence is used, and what the arms showed."""
+"""The result of a whole log or one segment: its evidence, and the results of its arms."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from bascule.core.statistics import ArmStatistics
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One segment, or the whole log, answered: by which evidence, and what the arms have shown.
+    """The result of a whole log or one segment: evidence, course and arms.
 
-    `blocks` has all units; the outcomes of the first `known` blocks count.
+    `blocks` has all units; only the outcomes of the first `known` blocks count.
     """
 
     evidence: Evidence
@@ -44,7 +44,7 @@ class Part:
     once: tuple[OneLook, ...] = ()
 
     def without_answer(self) -> Part:
-        """Return the part of a log that allows no answer: its arms alone, and nothing proven."""
+        """Return the part without any decision or guarantee, with its arms only."""
         evidence = replace(self.evidence, guarantee=NO_GUARANTEE)
         return replace(self, evidence=evidence, course=DailyCourse(()), days_left=None, once=())
 
@@ -55,7 +55,7 @@ class Part:
 
 
 def part_of(request: Request, reduced: Reduced, name: str, error: float) -> Part:
-    """The answer of a segment, by the evidence that suits its outcomes."""
+    """Return the result of a segment, with the strongest evidence that its outcomes allow."""
     sums = reduced.table.segments[name]
     evidence = chosen_evidence(request, reduced, sums)
     blocks = reduced.table.parts.get(name) or sums.merged(reduced.reading.block)
@@ -79,7 +79,7 @@ def part_of(request: Request, reduced: Reduced, name: str, error: float) -> Part
 def _one_look(
     request: Request, arms: Sequence[ArmAnswer], counted: Sums, evidence: Evidence, error: float
 ) -> tuple[OneLook, ...]:
-    """What a test with a fixed sample says; nothing where units were assigned adaptively."""
+    """Return the fixed-sample tests; empty if units were assigned adaptively."""
     design = request.design
     adaptive = design is not None and not design.procedure.even
     unwanted = request.brief and not request.once
@@ -102,7 +102,7 @@ def _at_one_look(
     evidence: Evidence,
     error: float,
 ) -> tuple[Evidence, DailyCourse]:
-    """The evidence and the course of a test with a fixed sample alone."""
+    """Return the evidence and the course for a single look."""
     if len(once) < math.comb(len(arms), 2):
         raise InputError(
             "looks",
@@ -119,7 +119,7 @@ def _at_one_look(
 
 
 def _known_dates(request: Request, reduced: Reduced, sums: Sums) -> list[date]:
-    """When each of the days of arrival whose outcomes are known had them."""
+    """Return, for each day of arrival with known outcomes, the date when they became known."""
     if request.measure is None or reduced.log_end is None:
         return list(sums.days)
     wait = request.measure.matures(0.0)
@@ -135,7 +135,7 @@ def _known_dates(request: Request, reduced: Reduced, sums: Sums) -> list[date]:
 def _design_of(
     request: Request, arms: tuple[str, ...], evidence: Evidence, counted: Sums, error: float
 ) -> Design:
-    """The design that the log was read as: an even split of outcomes as stated, or as they look."""
+    """Return the given design, or an even split with the stated or observed outcome."""
     if request.design is not None:
         return request.design
     model = request.outcome or evidence.outcome
@@ -156,7 +156,7 @@ def _design_of(
 
 
 def _days_left(course: DailyCourse, counted: Sums, first: date) -> float | None:
-    """How long a decision is expected to take from here, at the pace so far."""
+    """Return the expected number of days until a decision, at the pace so far."""
     if course.decision is not None or course.times is None:
         return None
     days = (counted.days[-1] - first).days + 1 if counted.days else 0
@@ -166,7 +166,7 @@ def _days_left(course: DailyCourse, counted: Sums, first: date) -> float | None:
 def _arm_answers(
     arms: Sequence[str], units: Sequence[int], statistics: Iterable[ArmStatistics]
 ) -> tuple[ArmAnswer, ...]:
-    """The arms: all units, those that count, and the mean and the deviation of their outcomes."""
+    """Return each arm with its units, its counted units, and the mean and deviation of outcomes."""
     answers = []
     for name, count, arm in zip(arms, units, statistics, strict=True):
         shown = arm.linearised
@@ -177,7 +177,7 @@ def _arm_answers(
 
 
 def _shown_arms(arms: Sequence[str], sums: Sums, counted: Sums) -> tuple[ArmAnswer, ...]:
-    """The arms with their means; a ratio is that of the sums, without adjustment."""
+    """Return the arms with their unadjusted means; the mean of a ratio is the ratio of sums."""
     answers = _arm_answers(arms, sums.counts(), counted.statistics().arms)
     if counted.moments is None:
         return answers

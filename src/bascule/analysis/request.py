@@ -1,4 +1,4 @@
-"""The options of an analysis, checked, and what a log is reduced to by them."""
+"""The checked options of an analysis, and the log reduced by them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from bascule.core.metrics.metric import Goal
 from bascule.core.outcomes import OUTCOMES, Outcome
 
 FOLLOWED = ("sum", "any")
-"""Aggregates whose outcomes are followed from day to day where they have no window."""
+"""Aggregates whose outcomes are followed from day to day if they have no window."""
 
 EXCLUDE = "exclude"
-"""Asks that units without any value do not count."""
+"""Value of `missing` that excludes units without any value."""
 
 Missing = float | str | None
-"""What a unit without any value counts as: a number, "exclude", or 0 if nothing is said."""
+"""Outcome of a unit without any value: a number, or "exclude"; None means 0."""
 
 REPEATED = (
     "repeated outcomes of a unit are not analysed by the rules for recurring units: compare their "
@@ -37,13 +37,13 @@ REPEATED = (
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The options of an analysis, checked: parts of a design, and how outcomes are made.
+    """The checked options of an analysis: parts of a design, and how outcomes are measured.
 
-    `outcome` is None where the log has to say what its outcomes are. A unit without any value has
-    the outcome `missing`, or is excluded with `exclude`.
-    With `by_day` outcomes that still grow are compared as they stood on every day, not only on the
-    last one. A `brief` answer has no fixed-sample tests and no lifts. The stated weights of the
-    arms changed at the times `changes`.
+    `outcome` is None if the outcome model is to be found from the log. A unit without any value has
+    the outcome `missing`, or is excluded with `exclude`. With `by_day`, outcomes that still grow
+    are compared at the end of every day, not only of the last one. A `brief` answer has no fixed-
+    sample tests and no lifts. `changes` are the times at which the stated weights of the arms
+    changed.
     """
 
     design: Design | None
@@ -66,7 +66,7 @@ class Request:
 
     @classmethod
     def of(cls, metric: LogMetric, asked: Asked) -> Request:
-        """Accept what fits together."""
+        """Return the checked request; raise an error if options contradict each other."""
         asked.check(metric)
         looks, design = asked.looks, asked.design
         if looks not in (None, 1, "now"):
@@ -128,18 +128,18 @@ class Request:
 
     @property
     def blocks(self) -> Blocks:
-        """How the time of the log is divided into blocks."""
+        """The division of the log into blocks."""
         return Blocks(block_hours(self.block or "day"), self.changes)
 
     @property
     def limits(self) -> Outcome | None:
-        """The model at whose limits outcomes are capped; outcomes that must be 0 or 1 are not."""
+        """The model at whose limits outcomes are capped; None for 0/1 outcomes."""
         model = self.outcome
         return None if model is None or model.binary or not model.limited else model
 
     @property
     def strict_outcome(self) -> Outcome | None:
-        """The model whose `check_value` says more than that outcomes lie between two limits."""
+        """The model if its `check_value` requires more than two limits; else None."""
         model = self.outcome
         if model is None or model.binary:
             return None
@@ -147,14 +147,14 @@ class Request:
 
 
 class Unfit(NamedTuple):
-    """How many outcomes a model does not allow, and what it says of the first of them."""
+    """Number of outcomes that a model rejects, and its message about the first of them."""
 
     units: int
     reason: str
 
 
 class Valueless(NamedTuple):
-    """Units of an arm that have rows: all of them, and those without a value."""
+    """Number of units of an arm that have rows, and of those among them without a value."""
 
     units: int
     without: int
@@ -162,14 +162,13 @@ class Valueless(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """What came out of the log: its arms, the table of sums, and how outcomes came about.
+    """A reduced log: its arms, the table of sums, and how outcomes were obtained.
 
-    `final` says whether an outcome is what it will stay; `log_end` is when the log ends.
-    `valueless` has the units of each arm that have rows without a value. `unfit` has
-    the outcomes that the model does not allow. `spelled` has the entries that mean the arms,
-    `worded` counts rows with words in place of numbers, and `duplicates` exact copies of other
-    rows, None if they were not looked for. With `only_copies` units have one row each but for
-    these.
+    `final` says that outcomes do not change any more; `log_end` is the end of the log. `valueless`
+    has, by arm, the number of units without a value. `unfit` has the outcomes that the model
+    rejects. `spelled` has the arms with their entries in the log, `worded` is the number of rows
+    with words in place of numbers, and `duplicates` that of exact copies of other rows, None if not
+    searched for. With `only_copies` units have one row each apart from copies.
     """
 
     spelled: Arms
@@ -193,7 +192,7 @@ class Reduced:
 
 
 def _measure(design: Design | None, model: Outcome | None, metric: LogMetric) -> Measure | None:
-    """The measure of the design, or what the options make; None where outcomes have no window."""
+    """Return the measure of the design or of the options; None if outcomes have no window."""
     if design is not None and design.measure is not None:
         if any(option is not None for option in (metric.window, metric.aggregate, metric.missing)):
             raise InputError(
@@ -210,7 +209,7 @@ def _measure(design: Design | None, model: Outcome | None, metric: LogMetric) ->
 
 
 def stated_outcome(outcome: Outcome | str | None) -> Outcome | None:
-    """The outcome model that was stated, None where the log has to tell."""
+    """Return the stated outcome model; None if it is to be found from the log."""
     if outcome is None:
         return None
     models = ", ".join(model.example for model in OUTCOMES if model.supports("analysis"))
@@ -219,7 +218,7 @@ def stated_outcome(outcome: Outcome | str | None) -> Outcome | None:
 
 
 def default_aggregate(model: Outcome | None) -> Aggregate:
-    """What the values of a unit add up to if nothing is said: 0/1 outcomes are 1 if any is not 0.
+    """Return the default aggregate of a unit's values: "any" for 0/1 outcomes, else "sum".
 
     >>> default_aggregate(None)
     'sum'
@@ -235,7 +234,7 @@ def _check_missing(model: Outcome, missing: float) -> None:
 
 
 def missing_number(missing: Missing) -> float:
-    """The outcome of a unit without any value; 0 where none is stated, or such units are excluded.
+    """Return the outcome of a unit without any value; 0 if not stated or if excluded.
 
     >>> missing_number(None), missing_number("exclude"), missing_number(2)
     (0.0, 0.0, 2.0)
@@ -250,7 +249,7 @@ def missing_number(missing: Missing) -> float:
 
 
 def _moment(until: date | datetime | str | None) -> datetime | None:
-    """A time without a zone, in UTC; a day is over at its end."""
+    """Return a time in UTC, without a time zone; a date means the end of its day."""
     if until is None:
         return None
     moment = moment_of("until", until)

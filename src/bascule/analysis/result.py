@@ -1,4 +1,4 @@
-"""What a log says: a value to print, to turn into plain data or a data frame, and to draw."""
+"""The result of an analysis: to print, to turn into plain data or a data frame, and to draw."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SAMPLE_RATIO = "sample ratio"
-"""The name of the check whose failure puts every comparison in doubt."""
+"""Name of the check whose failure puts every comparison in doubt."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArmAnswer:
-    """One arm: its units, those whose outcomes count, and what these showed."""
+    """An arm of an analysis: its units, its counted units, and their mean and deviation."""
 
     name: str
     units: int
@@ -87,9 +87,9 @@ class Score:
     guarantee: Guarantee
     binary: bool
     e_value: float | None = None
-    """Evidence against no difference, as an e-value at the end of the log."""
+    """E-value at the end of the log against no difference."""
     stands: bool = False
-    """Whether there is a difference if at most 5 % of those that stand are false."""
+    """Whether the row is a discovery, at an expected share of false discoveries of at most 5 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class Analysis(Reported):
     saved: float | None
     """The part of `cost` that stopping on the day of the decision would have saved."""
     days_left: float | None
-    """Days that a decision is expected to take from now on."""
+    """Expected number of days until a decision."""
     checks: tuple[Check, ...]
     """Checks of the log, such as the sample ratio."""
     excluded: dict[str, int]
@@ -138,11 +138,11 @@ class Analysis(Reported):
     contrasts: tuple[Contrast, ...] = ()
     """Each treatment minus the control, with the relative lift."""
     e_values: tuple[float, ...] = ()
-    """For each of the `effects`, an e-value of no difference at the end of the log."""
+    """E-value of each of the `effects` against no difference, at the end of the log."""
     once: tuple[OneLook, ...] = ()
-    """Differences by a test with a fixed sample, for a log that is looked at once."""
+    """Differences by a fixed-sample test, valid if the log is looked at only once."""
     examples: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Examples of what could not be read, by reason."""
+    """Examples of entries that could not be read, by reason."""
     notes: tuple[str, ...] = ()
     """Remarks on how the log was analysed."""
     segment: str | None = None
@@ -154,9 +154,9 @@ class Analysis(Reported):
     metric: LogMetric | None = None
     """The metric as it was declared."""
     standings: dict[str, Standing] = field(default_factory=dict)
-    """For a guardrail: what it says of each treatment."""
+    """For a guardrail: its standing for each treatment."""
     withheld: str = ""
-    """Why the log allows no decision and no interval, whatever its outcomes are."""
+    """Reason why the log allows no decision and no interval, whatever its outcomes."""
     decides: Decides = "primary"
     """Whether the first metric decides, or the guardrails."""
 
@@ -166,7 +166,7 @@ class Analysis(Reported):
         return str(presenter("analysis.headline").headline(self))
 
     def undecided(self, **changes: Any) -> Analysis:
-        """Return a copy with these changes, without its decision, its days and its fixed tests."""
+        """Return a copy with these changes, without decision, days and fixed-sample tests."""
         nothing: dict[str, Any] = {"decision": None, "decided": None, "days_left": None}
         return replace(self, **nothing, days=(), once=(), **changes)
 
@@ -181,7 +181,7 @@ class Analysis(Reported):
 
     @property
     def leads(self) -> tuple[Effect, ...]:
-        """The differences of the leader from every other arm, from the nearest rival on."""
+        """The differences of the leader to the other arms, the nearest rival first."""
         effects = (e.of(self.leader) for e in self.effects if self.leader in (e.first, e.second))
         far = math.inf
         return tuple(
@@ -190,7 +190,7 @@ class Analysis(Reported):
 
     @property
     def held_by(self) -> dict[str, Standing]:
-        """The guardrails that keep the winner from being shipped: harmed, or not shown yet."""
+        """The guardrails that keep the winner from being shipped: harmed or open."""
         if self.decision is None or self.decision.arm is None:
             return {}
         winner = self.decision.name
@@ -201,10 +201,10 @@ class Analysis(Reported):
         }
 
     def judged(self, metric: LogMetric) -> Analysis:
-        """Return the analysis of a metric's column with what a guardrail says of each treatment.
+        """Return the analysis of a metric with the guardrail's standing for each treatment.
 
-        An arm that is worse by the margin or more is found within it with probability at most the
-        metric's error, as its interval fails then.
+        The probability that an arm worse by the margin or more is found within the margin is at
+        most the metric's error, since its interval would have to fail.
         """
         bounds = [(contrast.treatment, contrast.low, contrast.high) for contrast in self.contrasts]
         if self.evidence.once:
@@ -219,10 +219,10 @@ class Analysis(Reported):
         return replace(self, metric=metric, standings=standings)
 
     def by_guardrails(self, design: Design) -> Analysis:
-        """Return the analysis of a design whose guardrails decide, with their decision.
+        """Return the analysis with the decision of the guardrails, if these decide.
 
-        The first treatment that all of them have within their margins is shipped, and the control
-        stays if each treatment is harmful. A log without all of them decides nothing.
+        The first treatment for which all are within their margins is shipped, and the control stays
+        if every treatment is harmful. A log that lacks one of them decides nothing.
         """
         wanted = {metric.name for metric in design.guardrails}
         rails = [metric for metric in self.metrics if metric.reading.value in wanted]
@@ -259,7 +259,7 @@ class Analysis(Reported):
         return tuple(check for check in self.checks if check.flagged)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; None for what is not known."""
+        """Return plain data; unknown values are None."""
         data = {
             field.name: finite_data(getattr(self, field.name))
             for field in fields(self)
@@ -305,13 +305,13 @@ class Analysis(Reported):
         )
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """A row for each metric and treatment, as plain data; segments have rows of their own."""
+        """Return plain data with a row for each metric and treatment, in each segment."""
         return [finite_data(score) for score in self.scores]
 
     def day_rows(self) -> list[dict[str, Any]]:
-        """A row for each day and pair of arms, and for each metric if there are several.
+        """Return a row for each day and pair of arms, and for each metric if there are several.
 
-        `effect` is the treatment minus the control, as `contrast` says, and of two treatments the
+        `effect` is the treatment minus the control, as `contrast` says; of two treatments, the
         later minus the earlier one.
         """
         if self.metrics:
@@ -335,19 +335,19 @@ class Analysis(Reported):
         ]
 
     def to_frame(self, *, days: bool = False) -> Any:
-        """A data frame of pandas with a row for each metric and treatment, or for each day."""
+        """Return a pandas data frame with a row for each metric and treatment, or for each day."""
         require("analyze", "a data frame", "pandas")
         import pandas
 
         return pandas.DataFrame(self.day_rows() if days else self.to_rows())
 
     def plot(self) -> Figure:
-        """The difference day by day with the day of the decision, and the cost."""
+        """Plot the difference day by day with the day of the decision, and the cost."""
         figure: Figure = presenter("analysis.figure").plot_analysis(self)
         return figure
 
     def report(self) -> Any:
-        """What the log says as one value: headline, facts, tables, notes and figures."""
+        """Return the report: headline, facts, tables, notes and figures."""
         return presenter("analysis.report").report(self)
 
     def __repr__(self) -> str:
@@ -355,7 +355,7 @@ class Analysis(Reported):
 
 
 def _scores(analysis: Analysis) -> tuple[Score, ...]:
-    """The rows of one metric: treatments minus the control."""
+    """Return the rows of one metric: each treatment minus the control."""
     control = analysis.design.control_arm
     means = {arm.name: arm.mean for arm in analysis.arms}
     looks = {frozenset((look.first, look.second)): look for look in analysis.once}
@@ -394,10 +394,10 @@ def _scores(analysis: Analysis) -> tuple[Score, ...]:
 
 
 def _verdict(analysis: Analysis, effect: Effect) -> str:
-    """What may be said of a treatment: of a guardrail its margin, else the sign of its effect."""
+    """Return the verdict on a treatment: the standing of a guardrail, or the sign of the effect."""
     if effect.first in analysis.standings:
         return analysis.standings[effect.first]
-    # An interval is cut at 0 by the decision that it agrees with.
+    # A decision cuts the interval that it agrees with at 0.
     beyond = effect.low > 0.0 or effect.high < 0.0
     if not beyond and (analysis.decision is None or 0.0 not in (effect.low, effect.high)):
         return "open"
@@ -405,6 +405,6 @@ def _verdict(analysis: Analysis, effect: Effect) -> str:
 
 
 def _contrast(effect: Effect) -> dict[str, Any]:
-    """The columns of a pair."""
+    """Return the columns of a pair of arms."""
     names = ("effect", "effect_low", "effect_high")
     return {"contrast": effect.name, **dict(zip(names, effect.interval, strict=True))}

@@ -1,4 +1,4 @@
-"""What a test of a log would have cost with a planned adaptive design."""
+"""Expected savings of a planned adaptive design, compared with the test of a log."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from bascule.analysis.result import Analysis
 
 PLANNED = Tilt(3)
-"""The rule of the adaptive design."""
+"""Rule of the adaptive design."""
 
 SMALLEST_GAP = 1e-6
-"""Arms that look equal are taken to differ by this many standard deviations."""
+"""Minimum difference assumed between arms, in standard deviations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Savings:
-    """A test as it was, and as it is expected with an adaptive design of at most as many units.
+    """A test as it was, and its forecast with an adaptive design of at most as many units.
 
-    The means that were observed are taken for the true ones. `lost` is what all units lost against
-    the best arm; `days` are None where the log has no dates.
+    The observed means are taken for the true ones. `lost` is the total loss of all units against
+    the best arm; `days` is None if the log has no dates.
     """
 
     units: int
@@ -39,12 +39,12 @@ class Savings:
 
     @property
     def adaptive_days(self) -> float | None:
-        """The expected days of the adaptive test, if as many units come each day."""
+        """Expected number of days of the adaptive test, at the same number of units per day."""
         return None if self.days is None else self.days * self.adaptive_units / self.units
 
 
 def savings_of(analysis: Analysis) -> Savings | None:
-    """Return what an adaptive design is expected to save; None where that cannot be predicted."""
+    """Return the expected savings of an adaptive design; None if it cannot be predicted."""
     arms = [arm for arm in analysis.arms if arm.counted > 1 and arm.mean is not None]
     deviations = [arm.deviation or 0.0 for arm in arms]
     units = sum(arm.units for arm in arms)

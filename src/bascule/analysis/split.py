@@ -1,6 +1,6 @@
-"""Whether the shares of the arms changed: within the blocks that are compared, and between them.
+"""Checks whether the shares of the arms changed: within the compared blocks, and between them.
 
-docs/research/analyse.md says why a split that changes within a block leaves nothing proven.
+docs/research/analyse.md says why nothing is proven if the split changes within a block.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from bascule.core.diagnostics.result import chi_square_tail, p_at_look, shown
 from bascule.core.types import FloatArray
 
 MOST_PARTS = 4
-"""Parts into which the units of a block are divided by their time."""
+"""Maximum number of parts into which the units of a block are divided by time."""
 
 FEWEST_EXPECTED = 10.0
-"""Units of the smallest arm that a part must be expected to have."""
+"""Minimum expected number of units of the smallest arm in a part."""
 
 WITHIN = "split within blocks"
 
@@ -30,17 +30,17 @@ BLOCK_WORDS = {
     "hour": "an hour",
     PERIOD: "a day or a period of constant weights",
 }
-"""What a split is checked within, by the block that units are compared within."""
+"""Names of the periods within which a split is checked, by block."""
 
 
 def within_blocks(arrivals: FloatArray, block: Block) -> Check:
-    """Check that the shares of the arms do not change with the time within a block.
+    """Check that the shares of the arms are constant over time within each block.
 
-    `arrivals` are units by block, hour and arm; weeks are checked day by day, since who compares
-    within weeks may have days of single arms on purpose.
-    Given how many units of each arm a block has, any order of them is as likely as any other if
-    shares were constant. The p-value is the smallest at the end of any block, each corrected for
-    the number of blocks until then, so it holds however often one looks.
+    `arrivals` are units by block, hour and arm; weeks are checked day by day, since days of single
+    arms within a week may be intended. If shares are constant, any order of the units is equally
+    likely, given the number of units of each arm in a block. The p-value is the smallest over the
+    ends of all blocks, each corrected for the number of blocks so far, so it holds however often
+    one looks.
     """
     words = BLOCK_WORDS.get(block) or f"{block.removesuffix('h')} hours"
     statistic, free, p_value, once = 0.0, 0, 1.0, 1.0
@@ -66,15 +66,15 @@ def within_blocks(arrivals: FloatArray, block: Block) -> Check:
 
 
 def changed_between(units: FloatArray, looks: int) -> bool:
-    """Whether the shares of the arms changed between blocks, by their units; at any look."""
+    """Return whether the arms' shares of units changed between blocks, corrected for the looks."""
     found, free = homogeneity(units[units.sum(axis=1) > 0])
     return free > 0 and p_at_look(chi_square_tail(found, free), max(looks, 1)) <= LEVEL
 
 
 def homogeneity(counts: FloatArray) -> tuple[float, int]:
-    """Pearson's statistic for equal shares in all rows of a table, and its degrees of freedom.
+    """Return Pearson's statistic for equal shares in all rows, and its degrees of freedom.
 
-    Its mean is exactly the degrees of freedom where every order of the units is as likely.
+    Its mean equals the degrees of freedom exactly, if every order of the units is equally likely.
 
     >>> homogeneity(np.array([[10.0, 10.0], [10.0, 10.0]]))
     (0.0, 1)
@@ -90,13 +90,13 @@ def homogeneity(counts: FloatArray) -> tuple[float, int]:
 
 
 def _in_parts(counts: FloatArray) -> FloatArray:
-    """Units by part of a block and arm: as many parts as the smallest arm allows, of like size."""
+    """Return units by part of a block and arm; the smallest arm limits the number of parts."""
     arms = counts.sum(axis=0)
     rarest = float(arms[arms > 0].min(initial=np.inf))
     parts = min(MOST_PARTS, int(rarest // FEWEST_EXPECTED)) if np.isfinite(rarest) else 0
     if parts < 2:
         return counts[:0]
-    # The middle of an hour's units says which part the hour belongs to.
+    # An hour belongs to the part that contains the middle of its units.
     sizes = counts.sum(axis=1)
     middle = (np.cumsum(sizes) - 0.5 * sizes) / sizes.sum()
     part = np.minimum((parts * middle).astype(int), parts - 1)
@@ -105,7 +105,7 @@ def _in_parts(counts: FloatArray) -> FloatArray:
 
 
 def withheld_reason(request: Request, reduced: Reduced, within: Check, between: bool) -> str:
-    """Say why a log allows no decision because of its split; empty if it allows one.
+    """Return why a log allows no decision because of its split; empty if it allows one.
 
     - `within`: the check of the split within blocks
     - `between`: whether the shares changed between blocks
@@ -129,7 +129,7 @@ def withheld_reason(request: Request, reduced: Reduced, within: Check, between: 
 
 
 def between_note(arms: Sequence[str], units: FloatArray, *, stated: bool) -> str:
-    """Say that the shares of the arms changed between blocks, and what follows."""
+    """Return a note that the shares of the arms changed between blocks, and its consequences."""
     shares = units / np.maximum(units.sum(axis=1, keepdims=True), 1.0)
     last_shares = shares[units.sum(axis=1) > 0, -1]
     return (

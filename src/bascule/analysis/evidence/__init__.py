@@ -1,1 +1,1 @@
-"""Evidence from the sums of a log, and the course of the test by it."""
+"""Evidence from the sums of a log, and the daily course of a test."""

@@ -1,4 +1,4 @@
-"""From what pairs of arms have shown to a decision, day after day."""
+"""Decisions from the evidence of pairs of arms, day by day."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from bascule.core.numerics import smallest
 from bascule.core.procedures.base import SAME, Decision
 
 MOST_TIMES = 1e3
-"""A test's end is not predicted if it is further away than this multiple of the data."""
+"""Largest predicted multiple of the present data; ends further away are not predicted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """Where the test stood at the end of a day.
+    """State of a test at the end of a day.
 
-    `units` are those of each arm whose outcomes count by then. `decision` is the winner, or "no
-    difference that matters", from the first day on that allows it.
+    `units` has the number of units of each arm whose outcomes count by then. `decision` is the
+    winner, or "no difference that matters", from the first day that allows it.
     """
 
     date: str
@@ -37,10 +37,10 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class DailyCourse:
-    """All days, the decision, and when it was first allowed; `times` as much data may do.
+    """The days of a test, its decision and when it was first allowed.
 
-    `log_e_values` has for each pair of arms the logarithm of an e-value of no difference, as it is
-    at the end of the log.
+    `times` is the multiple of the present data that may be needed for a decision. `log_e_values`
+    has for each pair of arms the logarithm of an e-value for no difference, at the end of the log.
     """
 
     days: tuple[Day, ...]
@@ -52,7 +52,7 @@ class DailyCourse:
 
 @dataclass(frozen=True, slots=True)
 class DecisionTerms:
-    """What a decision is held to: arms, error, what kind of proof, and what difference matters.
+    """Requirements of a decision: arms, error, kind of guarantee, and the smallest relevant effect.
 
     `widest` is the largest difference that the outcomes allow, and `goal` says which arm is better.
     With `forecast` an open test says how long it may take.
@@ -68,15 +68,15 @@ class DecisionTerms:
 
     @property
     def log_threshold(self) -> float:
-        """The log evidence at which an arm is beaten."""
+        """The logarithm of the evidence at which an arm is beaten."""
         return math.log((len(self.arms) - 1) / self.error)
 
     def effects_of(self, pairs: Iterable[PairEvidence]) -> tuple[Effect, ...]:
-        """Effects from what pairs of arms have shown."""
+        """Return the effects of pairs of arms from their evidence."""
         return self.effects_with(pair.interval(self.log_threshold, self.widest) for pair in pairs)
 
     def effects_with(self, bounds: Iterable[tuple[float, float, float]]) -> tuple[Effect, ...]:
-        """Effects from differences and both ends of their intervals, pair after pair."""
+        """Return effects from (difference, low, high) of each pair of arms."""
         error = self.error / (len(self.arms) - 1)
         return tuple(
             Effect(first, second, *end, error, self.guarantee)
@@ -85,11 +85,11 @@ class DecisionTerms:
 
 
 Look = tuple[Day, Decision | None]
-"""What a test shows at the end of a day, and the decision that this day alone allows."""
+"""The state at the end of a day, and the decision that this day alone allows."""
 
 
 def course_of_looks(looks: Iterable[Look]) -> DailyCourse:
-    """The course of a test that is looked at day after day: the first decision stands."""
+    """Return the course of a test from its daily looks; the first decision stands."""
     days: list[Day] = []
     reached: Decision | None = None
     decided = None
@@ -97,14 +97,14 @@ def course_of_looks(looks: Iterable[Look]) -> DailyCourse:
         if reached is None and decision is not None:
             reached, decided = decision, day.date
         if days and days[-1].date == day.date:
-            # Of the blocks of a day, the last one says where the test stood at its end.
+            # Of several blocks of a day, the last one has the state at the end of the day.
             days.pop()
         days.append(day if reached is None else replace(day, decision=reached.name))
     return DailyCourse(tuple(days), reached, decided)
 
 
 class Judge:
-    """Drops beaten arms day after day; what is decided once stands."""
+    """Eliminates beaten arms day by day; a decision stands once it is made."""
 
     def __init__(self, terms: DecisionTerms) -> None:
         self.terms = terms
@@ -112,7 +112,7 @@ class Judge:
         self.decision: Decision | None = None
 
     def see(self, effects: Sequence[Effect]) -> Decision | None:
-        """The decision, after one more day."""
+        """Return the decision, if any, after the effects of one more day."""
         if self.decision is not None:
             return self.decision
         out, up = set(self.beaten), DIRECTION[self.terms.goal]
@@ -143,10 +143,10 @@ def course_of(
     dates: Sequence[date],
     first: int = 0,
 ) -> DailyCourse:
-    """The course of a test whose outcomes come once a unit, or grow.
+    """Return the course of a test with one outcome per unit, final or still growing.
 
-    `dates` has for each day of arrival, from `first` on, the day at whose end its outcomes were
-    known, and `pairs` what the pairs of arms showed then.
+    `dates` has, for each day of arrival from `first` on, the day at whose end its outcomes were
+    known, and `pairs` the evidence of the pairs of arms at that time.
     """
     judge = Judge(terms)
     last: tuple[PairEvidence, ...] = ()
@@ -167,7 +167,7 @@ def course_of(
 def times_needed(
     terms: DecisionTerms, pairs: Sequence[PairEvidence], beaten: set[str]
 ) -> float | None:
-    """How many times the data the leader is expected to need, if all goes on as it is."""
+    """Return the multiple of the present data that the leader is expected to need to win."""
     left = [arm for arm in terms.arms if arm not in beaten]
     ahead = dict.fromkeys(left, 0.0)
     for (first, second), pair in zip(combinations(terms.arms, 2), pairs, strict=False):
@@ -183,7 +183,7 @@ def times_needed(
 
 
 def _times(pair: PairEvidence, difference: float, log_threshold: float) -> float:
-    """The smallest multiple of the data at which a difference is more than it may be off."""
+    """Return the smallest multiple of the data at which a difference exceeds its uncertainty."""
     if difference <= 0.0 or pair.reach(log_threshold, MOST_TIMES) > difference:
         return math.inf
     return smallest(lambda times: pair.reach(log_threshold, times) <= difference, 1.0, MOST_TIMES)

@@ -1,4 +1,4 @@
-"""The test for a single look: Welch's t-test, or the score test for 0/1 outcomes.
+"""Tests for a single look: Welch's t-test, or the score test for 0/1 outcomes.
 
 It holds if the log is looked at once, at a time that was fixed before the test. Its intervals are
 narrower than those that hold at all looks. docs/research/analyse.md has the formulas.
@@ -23,7 +23,7 @@ WELCH, SCORE = "Welch's t-test", "the score test"
 
 @dataclass(frozen=True, slots=True)
 class OneLook:
-    """Treatment minus control, `first` minus `second`, as one look shows it, with the lift.
+    """Difference `first` minus `second`, treatment minus control, at a single look, with the lift.
 
     Either end of an interval fails with a probability of about `error`, and `p_value` is
     two-sided: both for a single look at a time that was fixed beforehand. The lift is NaN where
@@ -49,12 +49,12 @@ class OneLook:
 
     @property
     def level(self) -> float:
-        """The probability with which both ends hold, about."""
+        """Approximate coverage probability of the interval."""
         return max(0.0, 1.0 - 2.0 * self.error)
 
 
 class Mean(NamedTuple):
-    """What an arm has shown: units, the mean of its metric, and the variance for one unit."""
+    """Sums of an arm: its number of units, mean, and variance of a single unit."""
 
     units: float
     mean: float
@@ -69,7 +69,7 @@ class Mean(NamedTuple):
 def one_look(
     arms: Sequence[str], means: Sequence[Mean], error: float, *, binary: bool
 ) -> tuple[OneLook, ...]:
-    """Compare all pairs of arms at once; each end of an interval has the error `error`.
+    """Compare all pairs of arms at a single look; each end of an interval has the error `error`.
 
     >>> (one,) = one_look(["a", "b"], [Mean(100, 5.0, 4.0), Mean(80, 6.0, 9.0)], 0.05, binary=False)
     >>> round(one.low, 4), round(one.high, 4), round(one.lift, 2), round(one.p_value, 4)
@@ -105,10 +105,10 @@ def _degrees(noise: float, other_noise: float, units: float, other_units: float)
 
 
 def _lift(mean: Mean, other_mean: Mean, error: float) -> tuple[float, float, float]:
-    """The relative lift with its interval, by the delta method on the log of the ratio.
+    """Return the relative lift with its interval, by the delta method on the log of the ratio.
 
-    There is none where a mean is not clearly above 0: a change relative to a mean that may be 0
-    says nothing, and the logarithm has no normal error.
+    NaN if a mean is not clearly above 0: a change relative to a mean that may be 0 has no meaning,
+    and the error of its logarithm is not normal.
     """
     if any(
         arm.mean <= student_quantile(error, arm.units - 1.0) * math.sqrt(arm.noise)
@@ -127,7 +127,7 @@ def _lift(mean: Mean, other_mean: Mean, error: float) -> tuple[float, float, flo
 
 
 def _score(first: str, second: str, first_mean: Mean, second_mean: Mean, error: float) -> OneLook:
-    """Two shares: the differences and ratios that the score test does not refute."""
+    """Compare two shares: intervals of the difference and the ratio by inverting the score test."""
     n, m, p, q = first_mean.units, second_mean.units, first_mean.mean, second_mean.mean
     limit = NormalDist().inv_cdf(1.0 - error)
     difference = q - p
@@ -158,7 +158,7 @@ def _z(off: float, variance: float) -> float:
 
 
 def _end(z: Callable[[float], float], at: float, direction: float, limit: float) -> float:
-    """The end of the interval of a difference: where its score reaches the limit."""
+    """Return an end of the interval of a difference: where its score reaches the limit."""
     if at == direction:
         return at
     within = 1.0 - direction * at
@@ -168,7 +168,7 @@ def _end(z: Callable[[float], float], at: float, direction: float, limit: float)
 
 
 def _end_of_ratio(z: Callable[[float], float], at: float, step: float, limit: float) -> float:
-    """The end of the interval of a ratio, on its logarithmic scale."""
+    """Return an end of the interval of a ratio, searched on a logarithmic scale."""
     far = 1.0
     while abs(z(at * step**far)) < limit and far < 256.0:
         far *= 2.0
@@ -177,7 +177,7 @@ def _end_of_ratio(z: Callable[[float], float], at: float, step: float, limit: fl
 
 
 def _share_at_difference(n: float, m: float, p: float, q: float, delta: float) -> float:
-    """The most likely share of the first arm if the second one's is larger by `delta`."""
+    """Return the maximum likelihood share of the first arm, if the second is larger by `delta`."""
 
     def rising(share: float) -> bool:
         shifted = share + delta
@@ -190,7 +190,7 @@ def _share_at_difference(n: float, m: float, p: float, q: float, delta: float) -
 
 
 def _share_at_ratio(n: float, m: float, p: float, q: float, ratio: float) -> float:
-    """The most likely share of the first arm if the second one's is `ratio` times as large."""
+    """Return the maximum likelihood share of the first arm, if the second is `ratio` times it."""
 
     def rising(share: float) -> bool:
         shifted = ratio * share
@@ -200,14 +200,14 @@ def _share_at_ratio(n: float, m: float, p: float, q: float, ratio: float) -> flo
 
 
 def adjusted_look(arms: Sequence[str], sums: Sums, error: float) -> tuple[OneLook, ...]:
-    """Compare all pairs at one look; each pair is adjusted by its own units."""
+    """Compare all pairs at a single look, adjusted by the covariate over the units of the pair."""
     assert sums.moments is not None
     by_arm = sums.moments.sum(axis=0)
     looks: list[OneLook] = []
     for i, j in combinations(range(len(arms)), 2):
         if min(by_arm[i, UNITS], by_arm[j, UNITS]) < 2:
             return ()
-        # As other tools do it, so that their figures can be compared; it decides nothing.
+        # Computed as in other tools, to compare their figures; no decision rests on it.
         pooled = Centre.of(by_arm[i] + by_arm[j])
         means = []
         for arm in (i, j):

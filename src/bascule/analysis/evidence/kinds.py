@@ -1,4 +1,4 @@
-"""The kinds of evidence that a log can be answered by, and which of them suits a log.
+"""Kinds of evidence that a log can be analysed with, and the choice among them.
 
 docs/research/analyse.md proves each kind. The explanations are for readers of a report who have
 never heard of this package.
@@ -39,11 +39,11 @@ _STRAYS = (
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """How the arms of a log are compared: in a name, in plain words, and with which kind of proof.
+    """A way to compare the arms of a log: its name, plain explanation, and kind of guarantee.
 
-    `outcome` is the outcome model that the proof rests on, None where the spread is estimated from
-    the log. `by_rule` says that the intervals of the design's own rule are used. `note` is what a
-    reader should know about the choice. `once` says that it holds for one look alone.
+    `outcome` is the outcome model that the proof rests on, None if the spread is estimated from the
+    log. With `by_rule` the intervals of the design's own rule are used. `note` is what a reader
+    should know about the choice. With `once` the evidence holds for a single look only.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Evidence:
     once: bool = False
 
     def within(self, block: str, times: str) -> Evidence:
-        """Return the evidence, explained for the blocks within which units are compared."""
+        """Return the evidence with an explanation that names the blocks of the comparison."""
         text = self.explanation
         if times == "none":
             text = text.replace(_WITHIN_DAYS, "All units are compared with each other.")
@@ -88,7 +88,7 @@ BETS_ON_SCORES = Evidence(
     "difference, they win in the long run no more than they lose: a large win is evidence.",
     "proven",
 )
-"""Bets on outcomes within known limits that are weighted with logged probabilities."""
+"""Bets on outcomes within known limits, weighted by logged probabilities."""
 
 MIXTURE = Evidence(
     "normal mixture", f"{_WITHIN_DAYS} {_STRAYS} the spread that was stated.", "proven"
@@ -100,11 +100,11 @@ ESTIMATED = Evidence(
     f"{_WITHIN_DAYS} {_STRAYS} a spread that the log itself shows.",
     "asymptotic",
 )
-"""A normal mixture with a spread that is estimated from the log: right in the long run."""
+"""A normal mixture with a spread estimated from the log: valid in the limit of many units."""
 
 
 def fixed_sample(test: str, outcome: Outcome | None) -> Evidence:
-    """The usual test for one look, at a time that was fixed beforehand."""
+    """Return the usual test for a single look at a time that was fixed beforehand."""
     explanation = (
         f"All units of one arm are compared with all of another by {test}, as at the end of a "
         "test whose length was fixed beforehand and into which nobody looked before. Each further "
@@ -114,7 +114,7 @@ def fixed_sample(test: str, outcome: Outcome | None) -> Evidence:
 
 
 def adjusted_mixture(method: str) -> Evidence:
-    """A normal mixture on ratios, adjusted means or clusters, with a spread that is estimated."""
+    """Return a normal mixture for ratios, adjusted means or clusters, with an estimated spread."""
     explanation = (
         f"{_WITHIN_DAYS} What is compared is {method}: each unit or group of units counts with its "
         f"value minus what was to be expected of it. {_STRAYS} a spread that the log itself shows."
@@ -123,7 +123,7 @@ def adjusted_mixture(method: str) -> Evidence:
 
 
 def intervals_of_rule(design: Design) -> Evidence:
-    """The intervals of the design's own rule, which hold however units were split."""
+    """Return the evidence of the design's own rule, whose intervals hold for any split."""
     explanation = (
         "Each arm has an interval that covers its true mean at all times together. There is a "
         "winner when the interval of one arm lies above all others."
@@ -138,7 +138,7 @@ def intervals_of_rule(design: Design) -> Evidence:
 
 
 def chosen_evidence(request: Request, reduced: Reduced, sums: Sums) -> Evidence:
-    """The strongest kind of evidence that the log and the outcome model allow."""
+    """Return the strongest kind of evidence that the log and the outcome model allow."""
     model, design = request.outcome, request.design
     if sums.moments is not None:
         return adjusted_mixture(_adjustments(reduced))
@@ -198,7 +198,7 @@ def _adjustments(reduced: Reduced) -> str:
 
 
 def intervals_hold_for_any_split(design: Design) -> bool:
-    """Whether the rule compares intervals of arms that do not rest on how units were assigned."""
+    """Whether the rule's intervals hold however units were assigned."""
     procedure = design.procedure
     return procedure.counts == "units" and not procedure.even
 
@@ -211,7 +211,7 @@ def course_by(
     dates: Sequence[date],
     error: float,
 ) -> DailyCourse:
-    """The course of a test whose outcomes come once a unit, or grow.
+    """Return the course of a test with one outcome per unit, final or still growing.
 
     `sums` has the days of arrival whose outcomes are known, and `dates` when each became known.
     """
@@ -225,7 +225,7 @@ def course_by(
         assert request.design is not None
         return course_of_looks(_looks_by_rule(request.design, sums, dates))
     by_day = reduced.final or (request.by_day and sums.moments is None)
-    # Outcomes that may still grow and are not followed are looked at once, as they stand.
+    # Outcomes that may still grow and are not followed are looked at once, in their present state.
     first = 0 if by_day else len(sums.days) - 1
     shown = sums if sums.moments is None else pairs.adjusted(sums)
     return course_of(terms, shown, pairs_of(evidence, sums, first), dates[first:], first=first)
@@ -234,7 +234,7 @@ def course_by(
 def pairs_of(
     evidence: Evidence, sums: Sums, first: int
 ) -> Iterable[tuple[pairs.PairEvidence, ...]]:
-    """What the pairs of arms have shown, day after day; final outcomes from the first day on."""
+    """Return the evidence of all pairs of arms, day by day; from `first` on if outcomes grow."""
     model = evidence.outcome
     if sums.moments is not None:
         return pairs.adjusted_days(sums, first)
@@ -246,7 +246,7 @@ def pairs_of(
 
 
 def _looks_by_rule(design: Design, sums: Sums, dates: Sequence[date]) -> Iterator[Look]:
-    """What a rule says day after day that holds however units were split."""
+    """Yield the effects and the decision of the design's own rule, day by day."""
     for place, known in enumerate(dates):
         statistics = sums.statistics(place + 1)
         units = tuple(arm.units for arm in statistics.arms)

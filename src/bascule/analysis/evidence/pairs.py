@@ -1,4 +1,4 @@
-"""What two arms have shown day by day, and how far their difference may be from the truth.
+"""Evidence on the difference of two arms, day by day, with its uncertainty.
 
 Every kind of evidence ends in a total with a clock and a boundary that the total has to reach.
 docs/research/analyse.md says which sequence is tested, and proves each kind.
@@ -50,11 +50,12 @@ from bascule.core.types import FloatArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairEvidence:
-    """A total and its clock, in units of `scale`; with `charges` lines decide, else a mixture.
+    """Evidence on a pair of arms: a total and its clock, in units of `scale`.
 
+    With `charges` a mixture of lines is the boundary of the total, else a normal mixture.
     `total / clock` is the difference of the arms, the earlier minus the later one: the centre of
-    its interval. `estimate` is a better estimate of the difference where there is one; no proof
-    rests on it. Without `ready` nothing may be decided yet.
+    its interval. `estimate` is a better estimate of the difference, if there is one; no proof
+    rests on it. Unless `ready`, nothing may be decided yet.
     """
 
     total: float = 0.0
@@ -76,14 +77,14 @@ class PairEvidence:
         charges: FloatArray | None = None,
         estimate: float | None = None,
     ) -> PairEvidence:
-        """Return the pair after one more day, by what that day adds."""
+        """Return the pair after one more day, given the increments of that day."""
         if self.charges is not None and charges is not None:
             charges = self.charges + charges
         return PairEvidence(self.total + total, self.clock + clock, self.scale, charges, estimate)
 
     @property
     def log_e_value(self) -> float:
-        """The logarithm of an e-value of no difference: the mean of the evidence for either sign.
+        """Logarithm of an e-value for no difference: the mean of the evidence for either sign.
 
         >>> round(Pair(50.0, 100.0).log_e_value, 3), UNKNOWN.log_e_value
         (9.209, 0.0)
@@ -97,7 +98,7 @@ class PairEvidence:
         return float(np.logaddexp.reduce(sides)) - math.log(2.0)
 
     def interval(self, log_threshold: float, widest: float = math.inf) -> Difference:
-        """The difference as it is shown, and the ends of its interval, within what is possible.
+        """Return the difference to show, and both ends of its interval, limited to possible values.
 
         `widest` is the largest difference that two means can have. The difference of arms that
         were not compared yet is unknown: NaN.
@@ -106,17 +107,17 @@ class PairEvidence:
         [0.5, 0.1858, 0.7]
         """
         if self.clock <= 0.0 and self.estimate is None:
-            # Nothing was compared, so nothing is known, not even a difference of 0.
+            # Without a comparison nothing is known, not even a difference of 0.
             return math.nan, -widest, widest
         centre, reach = self.difference, self.reach(log_threshold)
         low, high = max(centre - reach, -widest), min(centre + reach, widest)
-        # Means that are further apart than possible would be a contradiction, not an interval.
+        # An interval entirely outside the possible range is moved to its nearest end.
         low, high = min(low, widest), max(high, -widest)
         shown = centre if self.estimate is None else self.estimate
         return min(max(shown, low), high), low, high
 
     def reach(self, log_threshold: float, times: float = 1.0) -> float:
-        """How far the difference may be off; with `times` as much data of the same kind.
+        """Return the half-width of the interval, with `times` as much data of the same kind.
 
         >>> round(PairEvidence(0.0, 100.0).reach(math.log(20)), 4)
         0.3142
@@ -134,7 +135,7 @@ UNKNOWN = PairEvidence()
 
 
 def normal_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[PairEvidence, ...]]:
-    """Day after day, the pairs of arms whose outcomes have a known spread."""
+    """Yield the evidence of all pairs day by day, for outcomes with a known spread."""
     arms = sums.units.shape[1]
     pairs = [PairEvidence(scale=outcome.sigma)] * math.comb(arms, 2)
     for units, totals in zip(sums.units, sums.totals, strict=True):
@@ -145,7 +146,7 @@ def normal_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[PairEvidence, ..
 
 
 def bounded_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[PairEvidence, ...]]:
-    """Day after day, the pairs of arms whose outcomes lie within known limits."""
+    """Yield the evidence of all pairs day by day, for outcomes within known limits."""
     low, width = outcome.low, outcome.scale
     arms = sums.units.shape[1]
     pairs = [PairEvidence(scale=width, charges=np.zeros(len(SLOPES)))] * math.comb(arms, 2)
@@ -166,10 +167,10 @@ def bounded_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[PairEvidence, .
 def squares_about(
     units: FloatArray, totals: FloatArray, squares: FloatArray, past_units: float, past_total: float
 ) -> list[float]:
-    """Squared distances of a day's outcomes from what was expected of them before the day.
+    """Return the squared distances of a day's outcomes from the values predicted before the day.
 
-    On the first day each arm's outcomes are expected to be like those before them on that day;
-    later ones like all that came on earlier days.
+    On the first day, an arm's outcomes are predicted by its earlier outcomes on that day; on later
+    days, by all outcomes of earlier days.
     """
     if past_units == 0.0:
         return [
@@ -182,10 +183,10 @@ def squares_about(
 
 
 def scored_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[PairEvidence, ...]]:
-    """Day after day, the pairs of arms by outcomes that are weighted with assignment probabilities.
+    """Yield the evidence of all pairs day by day, for outcomes weighted by logged probabilities.
 
-    What is bet against is an outcome that was expected before the day. What is shown as estimate is
-    centred on the average of all outcomes so far, which matters on the first days.
+    The bets use outcomes minus a value predicted before the day. The estimate that is shown uses
+    outcomes minus the average of all outcomes so far, which matters on the first days.
     """
     scores = sums.scores
     assert scores is not None
@@ -216,7 +217,7 @@ def scored_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[PairEvidence, ..
 
 
 def _scores_about(sums: Sums, day: int, guess: float) -> tuple[FloatArray, FloatArray]:
-    """Sums of the weighted outcomes minus a guess of a day, and of their squares, for each pair."""
+    """Return a day's sums of the weighted outcomes minus `guess`, and of squares, for each pair."""
     scores = sums.scores
     assert scores is not None
     totals = scores.scored[day] - guess * scores.weight[day]
@@ -229,7 +230,7 @@ def _scores_about(sums: Sums, day: int, guess: float) -> tuple[FloatArray, Float
 
 
 def _estimate(sums: Sums, day: int, i: int, j: int) -> float | None:
-    """The weighted difference of two arms by the end of a day, centred on their average outcome."""
+    """Return the weighted difference of two arms at the end of a day, centred on their average."""
     scores = sums.scores
     assert scores is not None
     clock = float(scores.clock[: day + 1, i, j].sum())
@@ -242,10 +243,10 @@ def _estimate(sums: Sums, day: int, i: int, j: int) -> float | None:
 
 
 def estimated_days(sums: Sums, first: int = 0) -> Iterator[tuple[PairEvidence, ...]]:
-    """Day after day, the pairs of arms with a spread that is estimated: right in the long run.
+    """Yield the evidence of all pairs day by day, with an estimated spread (asymptotic).
 
-    Where outcomes grow, each day has the outcomes as they stood at its end, and the units are
-    compared with those that came on the same day.
+    If outcomes grow, each day uses the outcomes known at its end, and compares units that arrived
+    on the same day.
     """
     grown = None if sums.growth is None else [np.cumsum(part, axis=1) for part in sums.growth]
     for day in range(first, len(sums.days)):
@@ -260,7 +261,7 @@ def estimated_days(sums: Sums, first: int = 0) -> Iterator[tuple[PairEvidence, .
 def estimated_pairs(
     units: FloatArray, totals: FloatArray, squares: FloatArray, cubes: FloatArray | None
 ) -> tuple[PairEvidence, ...]:
-    """All pairs of arms over the days of arrival, with a spread that is estimated."""
+    """Return the evidence of all pairs of arms over the days of arrival, with estimated spreads."""
     pairs = combinations(range(units.shape[1]), 2)
     return tuple(estimated_pair(units, totals, squares, cubes, i, j) for i, j in pairs)
 
@@ -273,10 +274,11 @@ def estimated_pair(
     i: int,
     j: int,
 ) -> PairEvidence:
-    """Two arms over the days of arrival, with a variance that is estimated from their outcomes.
+    """Return the evidence of two arms over the days of arrival, with an estimated variance.
 
-    The variance of an arm is the larger of its own and of both together, and nothing is said of
-    arms that have fewer units than their skewness asks for; without cubes it is not known.
+    The variance of an arm is the larger of its own and that of both arms together. The pair is not
+    `ready` while its arms have fewer units than their skewness requires; without cubes the skewness
+    is unknown.
     """
     n, m = units[:, i], units[:, j]
     present = (n > 0.0) & (m > 0.0)
@@ -290,7 +292,7 @@ def estimated_pair(
         squares_about_mean(units[present, k], totals[present, k], squares[present, k])
         for k in (i, j)
     ]
-    # Two means were taken from the outcomes of a day, one more than of an arm.
+    # The variance of both arms loses one more degree of freedom, for the second mean.
     common = daily_variances(n + m - 1.0, about[0] + about[1])
     noise = sum(
         noise_of_arm(weights**2 / size, daily_variances(size, centre), common)
@@ -310,7 +312,7 @@ def estimated_pair(
 def weight_and_difference(
     units: FloatArray, totals: FloatArray, i: int, j: int
 ) -> tuple[float, float]:
-    """How much a day counts for two arms, and by how much their means differ on it.
+    """Return the weight of a day in the comparison of two arms, and the difference of their means.
 
     >>> weight_and_difference(np.array([2.0, 2.0]), np.array([3.0, 1.0]), 0, 1)
     (1.0, 1.0)
@@ -322,7 +324,7 @@ def weight_and_difference(
 
 
 def adjusted(sums: Sums) -> Sums:
-    """Sums in which the outcome of a unit is the linear combination that stands for its metric."""
+    """Return the sums with the linear combination for the metric in place of the outcome."""
     assert sums.moments is not None
     pooled = Centre.within(sums.moments.sum(axis=0)).adjustment
     totals, squares, cubes = (np.zeros(sums.units.shape) for _ in range(3))
@@ -336,7 +338,7 @@ def adjusted(sums: Sums) -> Sums:
 
 
 def _linearised(moments: FloatArray, adjustment: RatioAdjustment) -> FloatArray:
-    """Sums of the linear combination over units, of its squares and of its cubes, day by day."""
+    """Return the daily sums over units of the linear combination, its squares and its cubes."""
     weights = np.zeros((3, len(POWERS)))
     for degree in (1, 2, 3):
         for factors in product(adjustment.terms, repeat=degree):
@@ -347,7 +349,7 @@ def _linearised(moments: FloatArray, adjustment: RatioAdjustment) -> FloatArray:
 
 
 def adjusted_days(sums: Sums, first: int = 0) -> Iterator[tuple[PairEvidence, ...]]:
-    """Day after day, the pairs of arms, adjusted by all that was known by then."""
+    """Yield the evidence of all pairs day by day, adjusted by the data known by then."""
     arms = range(sums.units.shape[1])
     for day in range(first, len(sums.days)):
         so_far = sums.first(day + 1)
@@ -355,10 +357,10 @@ def adjusted_days(sums: Sums, first: int = 0) -> Iterator[tuple[PairEvidence, ..
 
 
 def _adjusted_pair(sums: Sums, i: int, j: int) -> PairEvidence:
-    """Two arms, each around its own ratio, with the same days in the means of both.
+    """Return the evidence of two arms, each linearised at its own ratio, over their common days.
 
-    A ratio's numerator and denominator are means over days, weighted as the difference of the arms
-    weighs them: a share of the units that changed while ratios did changes neither.
+    A ratio's numerator and denominator are means over days, with the weights of the days in the
+    difference of the arms: a change of the split over time does not bias the difference of ratios.
     """
     assert sums.moments is not None
     n, m = sums.units[:, i], sums.units[:, j]

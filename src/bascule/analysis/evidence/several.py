@@ -1,4 +1,4 @@
-"""Several metrics, or many tests: which of them stand if the share of false ones is held.
+"""Control of the false discovery rate over several metrics or many tests, by e-values.
 
 docs/research/analyse.md says which number is an e-value, and why the supremum over time is none.
 """
@@ -9,14 +9,14 @@ import math
 from collections.abc import Sequence
 
 LEVEL = 0.05
-"""The share of false ones among all that stand, at most, in expectation."""
+"""Maximum expected share of false rejections among all rejections."""
 
 LARGEST = 700.0
-"""The logarithm of the largest e-value that is told apart."""
+"""Logarithm of the largest e-value that is distinguished."""
 
 
 def e_value(log_evidence: float) -> float:
-    """Return an e-value from its logarithm, as a number that is finite.
+    """Return an e-value from its logarithm, as a finite number.
 
     >>> e_value(0.0), e_value(1e9) < float("inf")
     (1.0, True)

@@ -1,1 +1,1 @@
-"""A log as a table: which columns are meant, and what their rows say."""
+"""A log as a table: find its columns and clean its rows."""

@@ -1,4 +1,4 @@
-"""A log as it is read: which columns of its tables are used, and its rows made clean."""
+"""Read a log: find the columns of its tables and clean its rows."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ OF_BASCULE = (
 )
 
 MOST_PAIRED_ARMS = 40
-"""With more arms than this the table of sums for all pairs would be too wide."""
+"""Maximum number of arms for which sums of all pairs are made; more would be too wide a table."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedLog:
-    """The tables of a log with their arms and columns, and what of them is used.
+    """The tables of a log with their columns and arms, and their cleaned rows.
 
-    `unreadable` lines were left out. `table` has the other events as they are, `rows` and
-    `assigned` are clean rows; without an assignment table `assigned` is None.
+    `unreadable` is the number of lines left out. `table` has the other events as they are, `rows`
+    and `assigned` are cleaned rows; without an assignment table `assigned` is None.
     """
 
     arms: Arms
@@ -51,12 +51,12 @@ class ResolvedLog:
 
     @property
     def arrivals(self) -> Any:
-        """The rows that say which arms units have, and when they came."""
+        """The rows that have the arms of units, and when they arrived."""
         return self.rows if self.assigned is None else self.assigned
 
     @property
     def about_units(self) -> Columns:
-        """The columns of the table with the arms."""
+        """The columns of the table that has the arms."""
         return self.assignment_columns or self.columns
 
 
@@ -68,7 +68,7 @@ def read_log(
     assignments: Any = None,
     used: Reading | None = None,
 ) -> ResolvedLog:
-    """Clean the rows of the tables, by the columns that are used or else recognised."""
+    """Find the columns of the tables unless `used` has them, and clean the rows."""
     events = with_kind(events, metric.value)
     alone = assignments is None
     arm_table = events if alone else assignments
@@ -96,7 +96,7 @@ def read_log(
     if unit is not None:
         check_unit(events, unit)
     roles = [value, per, *(about[role] for role in ("count", "squares", "covariate"))]
-    # Rows that are sums of 0 and 1 have nothing but whole numbers.
+    # Sums of 0 and 1 are whole numbers.
     is_count = about["count"] is not None and about["squares"] is None
     written = _written(events, roles, asked.log.decimal, whole=is_count)
     words = unit_words(events, unit)
@@ -140,7 +140,7 @@ def read_log(
 
 
 def _check_roles(used: Reading, covariate: str | None, *, alone: bool) -> None:
-    """Refuse a column that has two roles."""
+    """Raise an error if a column has two roles."""
     if alone and used.arm == used.value:
         raise InputError(
             "arm",
@@ -158,14 +158,14 @@ def _check_roles(used: Reading, covariate: str | None, *, alone: bool) -> None:
 def _written(
     table: Any, names: Sequence[str | None], decimal: str | None, *, whole: bool = False
 ) -> dict[str, Written]:
-    """How numbers are written in those columns that are text with separators or currencies."""
+    """Return the number formats of the text columns that have separators or currency signs."""
     present = [name for name in names if name is not None and name in table.columns]
     forms = {name: written_of(table, name, decimal, whole=whole) for name in present}
     return {name: form for name, form in forms.items() if form != PLAIN}
 
 
 def _assigned_unit(assignments: Any, stated: str | None, unit: str | None, arm: str) -> str:
-    """The column of the unit in the assignments: as named, as in the events, or a usual name."""
+    """Return the unit column of the assignments: as named, as in the events, or as usual."""
     if stated is not None:
         return named("unit", stated, list(assignments.columns))
     if unit in assignments.columns:
@@ -182,14 +182,14 @@ def _assigned_unit(assignments: Any, stated: str | None, unit: str | None, arm: 
 
 
 def _of_export(metric: LogMetric, events: Any) -> LogMetric:
-    """Add the denominator to the metric if the log is that of an exported ratio."""
+    """Return the metric with its denominator if the log is the export of a ratio."""
     is_ratio = set(events.columns) >= EXPORTED | {"per"}
     is_plain = metric in (LogMetric(goal=metric.goal), LogMetric("value", goal=metric.goal))
     return replace(metric, per="per") if is_ratio and is_plain else metric
 
 
 def _both_times(asked: Asked, times: Times, assignments: Any, arm: str) -> tuple[Times, Times]:
-    """The times of events and of assignments; without one of them the other is of no use."""
+    """Return the times of events and of assignments; both are dropped if one is missing."""
     assert asked.assignments is not None
     fallback = asked.time if asked.time in assignments.columns else None
     name = column(assignments, "time", asked.assignments.time or fallback)
@@ -207,7 +207,7 @@ def _both_times(asked: Asked, times: Times, assignments: Any, arm: str) -> tuple
 
 
 def _about_units(arm_table: Any, arms: tuple[str, ...], asked: Asked) -> dict[str, Any]:
-    """The columns with what is known of a unit, or of several."""
+    """Return the columns that describe a unit or a row of several units."""
     about: dict[str, Any] = {
         role: column(arm_table, role, name) for role, name in asked.about_units.items()
     }

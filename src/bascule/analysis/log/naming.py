@@ -1,4 +1,4 @@
-"""Which column of a table is meant: the one that was named, or the one with a usual name."""
+"""Find a column of a table by the name that was given, or by usual names."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ USUAL: dict[str, tuple[str, ...]] = {
         *("week",),
     ),
 }
-"""Usual names of a column by its role, in any case."""
+"""Usual names of a column by its role, compared in lower case."""
 
 COUNTS = (
     *("impressions", "visitors", "users", "units", "count", "n", "sample_size", "exposures"),
@@ -57,46 +57,46 @@ COUNTS = (
 IDENTITY = (
     r"(^|_)(id|uuid|guid|email)$|(user|customer|visitor|client|device|session|order|cookie)id$"
 )
-"""What the names of identities end with."""
+"""Pattern of the names of identity columns."""
 
 GROUPS = (
     r"(^|_)(hh|household|family|school|class|classroom|teacher|store|shop|location|market|site|"
     r"center|centre|clinic|hospital|village|region|cluster|city|country|company)_?(id)?$"
 )
-"""Names of groups whose members may be the units."""
+"""Pattern of the names of groups whose members may be the units."""
 
 NUMBER_OF = r"^(#|number|no|num|total)_(of_)?"
-"""What may stand before the name of what is counted."""
+"""Pattern of prefixes of counts, as in `number_of_users`."""
 
 TESTS = r"(^|_)(test|experiment)(_(id|name|number|key))?$"
-"""Names of columns that name one of several tests."""
+"""Pattern of the names of columns that say which test a row belongs to."""
 
 METRICS = r"^(metric|measure|measurement|kpi|variable|parameter|paramcd)(_(name|id|key|code))?$"
-"""Names of columns that say which of several metrics the value of a row is of."""
+"""Pattern of the names of columns that say which metric the value of a row belongs to."""
 
 ARM_ENDINGS = r"(^|_)(arm|variant|variation|treatment)(_(id|name|key|label))?$"
-"""What the names of arms end with."""
+"""Pattern of the names of arm columns."""
 
 KINDS = r"^(event|action|activity|step|stage)(_(name|type|kind|label|action))?$"
-"""Names of columns with the kinds of events."""
+"""Pattern of the names of columns with the kinds of events."""
 
 DATES = r"(^|_)(date|datum|time|timestamp|datetime)$"
-"""What the names of times end with."""
+"""Pattern of the names of time columns."""
 
 TREATED = r"^(is_)?(treat|treated|treatment|test|exposed|intervention|experiment|new_page)(_|$)"
-"""Names of flags that may be the arm."""
+"""Pattern of the names of flags that may be the arm."""
 
 PERIODS = r"_(week|day|date|month|hour|year|period)$"
-"""What the names of times end with, which are no arms."""
+"""Pattern of the names of time columns, which cannot be arms."""
 
 PROBABILITIES = r"(^|_)(propensity|prob|probability|pscore|propensity_score)$"
-"""Names of columns with the probability of a unit's arm."""
+"""Pattern of the names of columns with the probability of a unit's arm."""
 
 MOST_KINDS = 20
-"""The most kinds of events that are named in a message."""
+"""Maximum number of kinds of events that are named in a message."""
 
 NO_NAME = r"column\d+"
-"""What DuckDB calls columns without a name."""
+"""Pattern of the names that DuckDB gives to columns without a name."""
 
 ROW_NUMBERS = ("unnamed:_0", "unnamed_0", "index", "row", "rownum", "row_number", "rownames")
 """Names of columns that number rows."""
@@ -106,21 +106,21 @@ INTERVALS = (
     *(("start_time", "stop_time"), ("start_time", "end_time"), ("time1", "time2")),
     *(("start_day", "stop_day"), ("start_day", "end_day"), ("entry", "exit")),
 )
-"""Names of the start and the stop of a row's time at risk."""
+"""Names of the columns with the start and the stop of a row's time at risk."""
 
 
 EVENTS = ("status", "event", "events", "death", "dead", "died", "relapse", "failure")
-"""Names of flags that say whether an event has ended a follow-up."""
+"""Names of flags for follow-ups that ended with an event."""
 
 DURATIONS = (
     *("time", "stop", "futime", "fu_time", "followup", "follow_up", "followup_time", "duration"),
     *("surv_time", "survtime", "survival_time", "survival", "time_to_event", "tte"),
 )
-"""Names of columns that say how long a unit was followed."""
+"""Names of columns with the length of a unit's follow-up."""
 
 
 def column(table: Any, field: str, name: str | None) -> str | None:
-    """The column that was named, None where none was.
+    """Return the column named `name`; None if `name` is None.
 
     >>> import types
     >>> column(types.SimpleNamespace(columns=("User ID", "ts")), "unit", "user_id")
@@ -130,7 +130,7 @@ def column(table: Any, field: str, name: str | None) -> str | None:
 
 
 def named(field: str, name: str, columns: Sequence[str]) -> str:
-    """The column of that name, in whatever case it is written."""
+    """Return the column of that name, ignoring case and separators."""
     if name in columns:
         return name
     matching = [column for column in columns if plain(column) == plain(name)]
@@ -146,7 +146,7 @@ def named(field: str, name: str, columns: Sequence[str]) -> str:
 
 
 def with_kind(table: Any, metric: str | None) -> Any:
-    """Return a table with a column that is 1 for rows of one kind, for a metric `column=kind`."""
+    """Return the table with a column that is 1 for events of a kind, for a metric `column=kind`."""
     name, sign, kind = (metric or "").partition("=")
     if not sign or metric in table.columns:
         return table
@@ -164,14 +164,14 @@ def with_kind(table: Any, metric: str | None) -> Any:
 
 
 def usual(field: str, there: Iterable[str]) -> list[str]:
-    """The columns with usual names, the most usual first."""
+    """Return the columns that have usual names, the most usual first."""
     names = USUAL[field]
     columns = [c for c in there if plain(c) in names]
     return sorted(columns, key=lambda column: names.index(plain(column)))
 
 
 def plain(name: str) -> str:
-    """A column's name in lower case, its words parted by underscores.
+    """Return a column's name in lower case, with its words separated by underscores.
 
     >>> plain(" User ID"), plain("LocationID")
     ('user_id', 'location_id')
@@ -181,7 +181,7 @@ def plain(name: str) -> str:
 
 
 def interval(columns: Iterable[str]) -> tuple[str, ...]:
-    """The columns with the start and the stop of a row, if there are such."""
+    """Return the columns with the start and the stop of a row's time at risk; empty if none."""
     by_name = {plain(name): name for name in columns}
     for start, stop in INTERVALS:
         if start in by_name and stop in by_name:
@@ -190,14 +190,14 @@ def interval(columns: Iterable[str]) -> tuple[str, ...]:
 
 
 def listed(names: list[str], word: str) -> str:
-    """Names of columns; DuckDB makes them up where a file has no header."""
+    """Format names of columns as a list; note if DuckDB made them up because there is no header."""
     made_up = bool(names) and all(re.fullmatch(NO_NAME, name) for name in names)
     text = ", ".join(names[:-1]) + f" {word} {names[-1]}" if len(names) > 1 else "".join(names)
     return text + (" (the file has no line with names)" if made_up else "")
 
 
 def other_roles(table: Any, asked: Asked, metric: LogMetric, per: str | None) -> Iterator[str]:
-    """The columns that the user named for roles other than unit, arm, time and metric."""
+    """Yield the columns that the user named for roles other than unit, arm, time and metric."""
     stated = asked.assigned.probability
     probabilities = stated.values() if isinstance(stated, Mapping) else [stated]
     named_roles = [pair for pair in asked.about_units.items() if pair[0] != "covariate"]
@@ -210,7 +210,7 @@ def other_roles(table: Any, asked: Asked, metric: LogMetric, per: str | None) ->
 
 
 def quoted(name: str) -> str:
-    """A column as a query has it.
+    """Return the name of a column as written in SQL, quoted if necessary.
 
     >>> quoted("sales"), quoted("Sales [USD]")
     ('sales', '"Sales [USD]"')

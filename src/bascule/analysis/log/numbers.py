@@ -1,4 +1,4 @@
-"""Numbers as logs write them, text included: with words for yes and no, commas, and blanks."""
+"""Read numbers from the text of logs: separators, currency signs, and words for yes and no."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FALSE_WORDS = (
     *("false", "no", "f", "n", "nein", "non", "nee", "não", "nao", "falsch", "faux", "falso"),
     *("onwaar",),
 )
-"""Text that stands for 1 and for 0, in any case and with spaces around it: in English, German,
+"""Text for 1 and for 0, in any case and with spaces around it: in English, German,
 French, Spanish, Italian, Portuguese and Dutch."""
 
 NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
@@ -29,7 +29,7 @@ SPACED = rf"^\s*[-+]?[0-9]{{1,3}}([{SPACES}][0-9]{{3}})+(\.[0-9]*)?\s*$"
 """Numbers whose thousands are separated by spaces or apostrophes."""
 
 OTHER = {".": ",", ",": "."}
-"""The decimal separators, each with what separates thousands then, besides spaces."""
+"""Decimal separators, each with the thousands separator that goes with it, besides spaces."""
 
 GROUPED = {
     sign: f"[0-9]{{1,3}}([{separator}{SPACES}][0-9]{{3}})+" for sign, separator in OTHER.items()
@@ -37,26 +37,26 @@ GROUPED = {
 SEPARATED = {
     sign: rf"^\s*[-+]?([0-9]+|{grouped})([{sign}][0-9]*)?\s*$" for sign, grouped in GROUPED.items()
 }
-"""Numbers with separators, by what the decimal separator is: 1,234.5 and 1.234,5."""
+"""Patterns of numbers with separators, by decimal separator: 1,234.5 and 1.234,5."""
 
 SURELY = {
     sign: rf"^\s*[-+]?([0-9]*[{sign}]([0-9]{{1,2}}|[0-9]{{4,}})|{grouped}[{sign}][0-9]*"
     rf"|[0-9]{{1,3}}([{OTHER[sign]}][0-9]{{3}}){{2,}})\s*$"
     for sign, grouped in GROUPED.items()
 }
-"""Numbers that can be meant in one way only."""
+"""Patterns of numbers that are unambiguous, by decimal separator."""
 
 SIGNS = "$€£¥%"
-"""Signs of currencies, and of per cent: numbers are read as they stand before or behind one."""
+"""Currency and per cent signs, which are ignored before or after a number."""
 
 BEFORE, BEHIND = rf"^\s*([-+]?)\s*[{SIGNS}]\s*([-+]?)", rf"\s*[{SIGNS}]\s*$"
 
 MOSTLY = 10
-"""A decimal sign is assumed if it occurs at least this many times as often as the other."""
+"""Minimum ratio of the counts of the two decimal separators to assume the more frequent one."""
 
 
 class Written(NamedTuple):
-    """How the numbers of a column of text are written: decimal separator, and sign."""
+    """Number format of a text column: decimal separator, and currency or per cent sign."""
 
     decimal: str | None = None
     sign: str | None = None
@@ -72,17 +72,17 @@ PLAIN = Written()
 
 
 def written_of(table: Any, column: str, stated: str | None, *, whole: bool = False) -> Written:
-    """How the numbers of a column are written, if it is text with separators or signs.
+    """Return the number format of a column, if it is text with separators or signs.
 
-    Whether 1,234 is a thousand or a little more than one follows from the other numbers of the
-    column, or from the fact that all of them are `whole`; otherwise it has to be stated.
+    Whether 1,234 is above a thousand or a little more than one follows from the other numbers of
+    the column, or from `whole`: all are whole numbers. Otherwise it must be stated.
     """
     if stated is not None:
         checks.choice("decimal", stated, (".", ","))
     raw = table[column]
     if not raw.type().is_string():
         return PLAIN
-    # A test for each sign is far quicker than one by a pattern.
+    # Searching for single characters is far quicker than matching a pattern.
     has_sign = reduce(or_, (raw.contains(sign) for sign in SIGNS + SPACES))
     (row,) = places.run(
         table.agg(**places.points(raw), commas=raw.contains(",").sum(), others=has_sign.sum())
@@ -119,7 +119,7 @@ def written_of(table: Any, column: str, stated: str | None, *, whole: bool = Fal
 
 
 def _decimal_of_commas(table: Any, column: str, *, whole: bool) -> str | None:
-    """The decimal separator of numbers with commas; None where commas are no part of numbers."""
+    """Return the decimal separator of numbers with commas; None if numbers have no commas."""
     raw = table[column]
     (row,) = places.run(
         table.agg(
@@ -132,7 +132,7 @@ def _decimal_of_commas(table: Any, column: str, *, whole: bool) -> str | None:
     point, comma = row["point"] or 0, row["comma"] or 0
     if not (row["with_commas"] or comma):
         return None
-    # A few that are written otherwise are excluded and counted.
+    # A few numbers in the other format are excluded and counted.
     if (point and point >= MOSTLY * comma) or (whole and not comma):
         return "."
     if comma and comma >= MOSTLY * point:
@@ -150,14 +150,14 @@ def _decimal_of_commas(table: Any, column: str, *, whole: bool) -> str | None:
 
 
 def unsigned(raw: Any) -> Any:
-    """A text without the sign before or behind its number."""
+    """Return a text without the sign before or after its number."""
     return raw.re_replace(BEFORE, r"\1\2").re_replace(BEHIND, "")
 
 
 def number(table: Any, column: str, field: str, written: Written = PLAIN) -> tuple[Any, Any]:
-    """A column as a number (null where there is none), and whether a row has something else.
+    """Return a column as numbers (null if missing), and whether each row has something else.
 
-    Null, NaN and blank text are all the same: no value. Words for yes and no are 1 and 0.
+    Null, NaN and blank text mean no value. Words for yes and no are 1 and 0.
     """
     import ibis
 
@@ -172,7 +172,7 @@ def number(table: Any, column: str, field: str, written: Written = PLAIN) -> tup
         known = word.isin((*places.BLANK_TEXTS, *TRUE_WORDS, *FALSE_WORDS))
         odd = ~right & ~known
         if places.is_duckdb(table) and written == PLAIN:
-            # Most entries are plain numbers, and take no other test.
+            # Most entries are plain numbers, and need no other test.
             plain = places.surely(raw, "float64")
             value = ibis.ifelse(plain, raw.try_cast("float64"), value)
             odd = ibis.ifelse(plain, False, odd)
@@ -190,7 +190,7 @@ def number(table: Any, column: str, field: str, written: Written = PLAIN) -> tup
 
 
 def _bare(raw: Any, written: Written) -> tuple[Any, Any]:
-    """Whether a text is a number, and the text with a point as its only separator."""
+    """Return whether a text is a number, and the text with a point as its only separator."""
     import ibis
 
     text = raw if written.sign is None else unsigned(raw)
@@ -199,29 +199,29 @@ def _bare(raw: Any, written: Written) -> tuple[Any, Any]:
         return plain, text
     separated = text.re_search(SEPARATED[decimal])
     digits = text.re_replace(f"[{OTHER[decimal]}{SPACES}]", "").replace(",", ".")
-    # Where the comma is the decimal separator, a point is none.
+    # If the comma is the decimal separator, a point is not.
     right = plain | separated if decimal == "." else separated
     return right, ibis.ifelse(separated, digits, text)
 
 
 def worded(table: Any, column: str) -> Any:
-    """Whether a row has a word for yes or no in place of a number."""
+    """Return whether a row has a word for yes or no in place of a number."""
     import ibis
 
     raw = table[column]
     if not raw.type().is_string():
         return ibis.literal(False)
-    # Words begin with a letter, and are the longer in order.
+    # Words begin with a letter, and letters sort after digits.
     words = raw.strip().lower().isin((*TRUE_WORDS, *FALSE_WORDS))
     return ibis.ifelse(raw < ":", raw.startswith(" ") & words, words).fill_null(False)
 
 
 LARGEST_EXACT = 2.0**53
-"""Above this, a number with a fraction stands for several whole numbers."""
+"""Smallest number from which on a 64-bit float cannot represent every whole number."""
 
 
 def check_unit(table: Any, column: str) -> None:
-    """Refuse units that are numbers with fractions too large to tell one from the next."""
+    """Raise an error if units are floating-point numbers too large to be exact."""
     raw = table[column]
     if not raw.type().is_floating():
         return

@@ -1,4 +1,4 @@
-"""The columns that an analysis was made from, and the question about those that are unclear."""
+"""The columns that an analysis uses, and the question to the user about unclear ones."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from bascule.core.outcomes import Bernoulli
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """The log that was read, its columns by what they are, and what else could have been the value.
+    """The columns of a log by their roles, and other columns that could have been the metric.
 
     Without `unit` every row was a unit, and without `value` every event counted as 1. `times` says
-    whether these are dates or numbers of days, and `time_form` how they were written if that had
-    to be found out; `written` says how values are written that are text. `block` is what units are
-    compared within. With `cumulative` a row has what was counted up to its time; `notes` say what
-    was not used and why. `wholes` are columns of groups whose units all have the same arm, and
-    `mixed` says which columns disagree with the arm in some rows.
+    whether times are dates or numbers of days, and `time_form` in which format they were written,
+    if that had to be found out; `written` is the number format of values that are text. `block` is
+    the period within which units are compared. With `cumulative`, rows have totals up to their
+    time; `notes` say what was not used and why. `wholes` are columns of groups whose units all have
+    the same arm, and `mixed` says which columns disagree with the arm in some rows.
     """
 
     log: str = ""
@@ -53,7 +53,7 @@ class Reading:
     mixed: tuple[str, ...] = ()
 
     def stamp(self, day: str) -> str | None:
-        """A day as the log has it: a date, the number of a day, or None where it has no times.
+        """Return a day as in the log: a date, the number of a day, or None if it has no times.
 
         >>> Reading(log="log.csv", arm="arm", times="numbers").stamp("1970-01-09")
         'day 8'
@@ -65,13 +65,13 @@ class Reading:
         return f"day {(date.fromisoformat(day) - date(1970, 1, 1)).days}"
 
     def without(self, values: Collection[str | None]) -> Reading:
-        """Return the reading without columns of values that are other metrics of the analysis."""
+        """Return the reading without other columns of values that are metrics of the analysis."""
         other_values = tuple(name for name in self.other_values if name not in values)
         return replace(self, other_values=other_values)
 
     @property
     def parts(self) -> tuple[tuple[str, str], ...]:
-        """What was used for what, in words: pairs of a role and a column.
+        """Pairs of a role and its column, in words.
 
         >>> Reading(log="log.csv", arm="arm", value="y", other_values=("z",)).parts[1:4]
         (('unit', 'every row'), ('arm', 'arm'), ('time', 'none'))
@@ -112,7 +112,7 @@ OTHER_SUMS = (
     "for sums of other numbers export the sum of the squares of the units' values as well, and "
     'name its column, squares="COLUMN" (--squares COLUMN), or export one row per unit'
 )
-"""What a log needs whose rows are sums, and whose units give other numbers than 0 and 1."""
+"""What to export if rows are sums of outcomes other than 0 and 1."""
 
 
 UNITS_OF_SUMS = (
@@ -120,7 +120,7 @@ UNITS_OF_SUMS = (
     "values, and name these columns (if every row is a unit of its own, give row_is_unit=True, "
     "--row-is-unit)"
 )
-"""What a log needs whose rows seem to be sums of units that are not counted."""
+"""What to export if rows seem to be sums over an unknown number of units."""
 
 
 COUNTS_RISE = (
@@ -128,13 +128,13 @@ COUNTS_RISE = (
     "their time (cumulative=True, --cumulative) or on their day alone (cumulative=False, "
     "--no-cumulative)"
 )
-"""What is asked where counts look like totals."""
+"""Question to the user if counts look like running totals."""
 
 
 class Question(InputError):  # noqa: N818 - it asks
-    """Columns that a log leaves open, asked for at once.
+    """All questions about unclear columns of a log, raised as one error.
 
-    `recognised` says which column is used for what, `unclear` what is not clear, and `options` has
+    `recognised` has the columns that are clear by role, `unclear` the questions, and `options` the
     the options that would answer, by their names in Python.
     """
 
@@ -154,7 +154,7 @@ class Question(InputError):  # noqa: N818 - it asks
         return _question, (*arguments, self.options)
 
     def text(self, example: str) -> str:
-        """What was recognised, what was not, and a complete call."""
+        """Return the message: the questions, the recognised columns, and a complete call."""
         clear = ", ".join(f"{role} {column}" for role, column in self.recognised.items())
         return (
             f"{'; '.join(self.unclear)}. Recognised: {clear or 'nothing'}. "
@@ -163,11 +163,11 @@ class Question(InputError):  # noqa: N818 - it asks
 
     @property
     def zero_or_one(self) -> bool:
-        """Whether rows are sums that may be those of 0 and 1."""
+        """Whether rows are sums that may be sums of 0 and 1."""
         return "count" in self.options and "squares" not in self.options
 
     def _call(self) -> str:
-        """The call of Python that has the options."""
+        """Return the call in Python that answers the questions."""
         columns = {role: self.recognised.get(role) for role in ("unit", "arm", "time")}
         options = columns | self.options
         place = options.pop("log", self.place)
@@ -178,13 +178,13 @@ class Question(InputError):  # noqa: N818 - it asks
         first = [_written(call.pop(name), name) for name in ("log", "metric")]
         parts = [*first, *(f"{name}={_written(value, name)}" for name, value in call.items())]
         text = f"bs.{'analyze_each' if 'test' in call else 'analyze'}({', '.join(parts)})"
-        # A table that is read twice has one name.
+        # If a table is read twice, both arguments have the same name.
         is_table = options.get("assignments") == self.place and self.place.startswith("a ")
         return text.replace("bs.Log(assignments,", "bs.Log(log,") if is_table else text
 
 
 def _written(value: Any, name: str) -> str:
-    """A value as a call has it: of a group its given fields, of a frame the name of a variable."""
+    """Return a value as source code: changed fields of a group, a variable's name for a frame."""
     if name == "outcome":
         return f"bs.{value!r}"
     if not isinstance(value, (Log, LogMetric, Assigned)):

@@ -1,7 +1,7 @@
-"""Which columns of a log are used, found by their names and by what they hold; never guessed.
+"""Find the columns of a log by their names and contents, without guessing.
 
-A column that was not named is used if it is the only one that could be meant. All that is left open
-is asked for at once, with a call to copy.
+A column that was not named is used if no other could be meant. Everything unclear is asked at
+once, with a call to copy.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from bascule.analysis.log.sample import MOSTLY, ColumnSample, Roles
 from bascule.analysis.log.times import FORMAT_HINT
 
 DAY_NAMES = ("day", "date")
-"""Names of times whose small numbers are days of arrival; others may be weeks, or the time since a
-unit arrived."""
+"""Names of time columns whose small numbers are days of arrival; in others they may be weeks, or
+the time since a unit arrived."""
 
 MOST_NUMBERED = 5
-"""Numbers that may be arms are not more than this, or than a tenth of the rows."""
+"""Maximum number of distinct numbers in a column of arms, if a tenth of the rows is not more."""
 
 LIKELY = r"^(converted|conversion|revenue|response|retention|purchase|spend|sales|outcome|visit)"
-"""What the names of outcomes often begin with."""
+"""Pattern of the beginnings of common names of outcomes."""
 
 
 def recognised(
@@ -51,10 +51,10 @@ def recognised(
     per: str | None = None,
     test: str | None = None,
 ) -> Reading:
-    """Return the columns of a log; raise one `Question` for all that are not clear.
+    """Return the columns of a log; raise one `Question` about all that are unclear.
 
-    `per` is the denominator where it was made here, and `test` the column of the test in a log of
-    many.
+    `per` is the denominator if it was computed here, and `test` the column that names the test in a
+    log of many tests.
     """
     roles, value = Roles(events, assignments, asked, metric, per, test), metric.value
     if shapes.ask_about_wide(roles):
@@ -108,11 +108,11 @@ def _find_unit(roles: Roles) -> None:
         return
     free = [c for c in sample.free if not re.search(TESTS, plain(c)) and not usual("arm", [c])]
     identities = [c for c in free if re.search(IDENTITY, plain(c))]
-    # Identities of few things, or of groups with several rows, are not those of units.
+    # Identities of categories, or of groups with several rows, do not identify units.
     identities = [c for c in identities if not (sample.is_category(c) or _is_group(roles, c))]
     names = [usual("unit", free), [c for c in free if plain(c) == "id"]]
     if not (roles.tests and shapes.counts_of_units(roles)):
-        # In a log of many tests whose rows count units, an identity is that of an arm's page.
+        # In a log of many tests with counts of units, an identity is that of a page, not of a unit.
         names.append(identities)
     if roles.choose("unit", sample, names, finest=True):
         return
@@ -125,10 +125,10 @@ def _find_unit(roles: Roles) -> None:
 
 
 def _find_unit_of_both(roles: Roles) -> bool:
-    """Take the identity whose entries match between two tables; return whether there is one.
+    """Take the identity column whose entries match between both tables; return whether one exists.
 
-    Names of units come before other identities, and these before `id`, which numbers messages or
-    orders in many tables. Of columns that match, only those that match best could be meant.
+    Names of units are tried before other identities, and `id` last, since it numbers messages or
+    orders in many tables. Of the columns that match, only the best matches could be meant.
     """
     sample, beside = roles.events, roles.arms
     stated = roles.asked.assignments.unit if roles.asked.assignments is not None else None
@@ -152,7 +152,7 @@ def _find_unit_of_both(roles: Roles) -> bool:
 
 
 def _identities(sample: ColumnSample) -> list[str]:
-    """The columns of a table that have the name of a unit or of another identity."""
+    """Return the columns of a table named like a unit or another identity."""
     free = [c for c in sample.free if not re.search(TESTS, plain(c)) and not usual("arm", [c])]
     kinds = {c: sample.table[c].type() for c in free}
     free = [c for c in free if kinds[c].is_string() or kinds[c].is_integer()]
@@ -162,7 +162,7 @@ def _identities(sample: ColumnSample) -> list[str]:
 
 
 def _is_group(roles: Roles, name: str) -> bool:
-    """Whether a column has the name of groups, such as households, and groups have several rows."""
+    """Whether a column is named like groups, such as households, and its entries repeat."""
     sample = roles.events
     return re.search(GROUPS, plain(name)) is not None and sample.different(name) < sample.rows
 
@@ -172,9 +172,9 @@ def _is_time(roles: Roles, name: str) -> bool:
 
 
 def _ask_about_units(roles: Roles) -> None:
-    """Ask whether rows with the same entry are one unit, where all of these have one arm.
+    """Ask whether rows with the same entry of a column, which all have the same arm, are one unit.
 
-    If there is no such column, every row is a unit, which is noted.
+    If there is no such column, every row is a unit, and a note says so.
     """
     sample, arm = roles.events, roles.meant("arm")
     if roles.has_unit or roles.no_unit or not roles.alone:
@@ -197,13 +197,13 @@ def _ask_about_units(roles: Roles) -> None:
     if any(_is_time(roles, c) for c in sample.free) or not _is_group(roles, finest):
         roles.ask("unit", question, finest)
         return
-    # Without times, the rows of a household or a school are its people.
+    # Without times, the rows of a household or a school are its members.
     roles.ask("row_is_unit", question, True)
     roles.options["cluster"] = finest
 
 
 def _of_one_arm(roles: Roles, arm: str, units: int) -> list[str]:
-    """The columns whose entries have many rows, all of them of the same arm."""
+    """Return the columns whose entries have many rows, all of the same arm."""
     sample = roles.events
     candidates = [c for c in sample.free if c != arm and c not in sample.row_numbers]
     candidates = [c for c in candidates if not _is_time(roles, c) and not usual("value", [c])]
@@ -219,7 +219,7 @@ def _find_arm(roles: Roles) -> None:
     columns = sample.free
     likely = [c for c in columns if not _measures(roles, c)]
     groups = [usual("arm", likely)]
-    # A column with a single entry may be anything, unless it is called an arm.
+    # A column with a single entry may be anything, unless it is named like an arm.
     likely = [c for c in likely if sample.different(c) > 1]
     groups.append(usual("perhaps an arm", likely))
     groups.append([c for c in likely if re.search(ARM_ENDINGS, plain(c))])
@@ -234,7 +234,7 @@ def _find_arm(roles: Roles) -> None:
     candidates = [c for c in candidates if not re.search(PERIODS, plain(c))] or candidates
     candidates = sorted(candidates, key=lambda c: c in sample.numbers)
     if roles.tests is not None:
-        # Each test has its own arms, so their column has more entries than others.
+        # Each test has its own arms, so the arm column has more entries than others.
         candidates = [c for c in candidates if c not in sample.numbers] or candidates
         candidates = sorted(candidates, key=sample.different, reverse=True)
     plausible = [
@@ -251,13 +251,13 @@ def _find_arm(roles: Roles) -> None:
 
 
 def _measures(roles: Roles, name: str) -> bool:
-    """Whether a column has so many different numbers that they cannot be arms."""
+    """Whether a column has too many different numbers to be the arms."""
     limit = max(MOST_NUMBERED, roles.arms.rows / 10)
     return name in roles.arms.numbers and roles.arms.different(name, roles.tests) > limit
 
 
 def _has_few(roles: Roles, name: str) -> bool:
-    """Whether a column has so few entries, in each test of many, that they may be arms."""
+    """Whether a column has few enough entries, in each test, to be the arms."""
     limit = MOST_NUMBERED if roles.arms.table[name].type().is_numeric() else 10
     return 2 <= roles.arms.different(name, roles.tests) <= limit
 
@@ -300,7 +300,7 @@ def _find_value(roles: Roles) -> tuple[str, ...]:
     numbers = [c for c in numbers if not re.search(PROBABILITIES, plain(c))]
     unit = roles.columns.get("unit")
     if roles.alone and (unit is None or sample.different(unit) == sample.rows > 1):
-        # A column with the same number in each row measures nothing.
+        # A column with the same number in each row is not an outcome.
         numbers = [c for c in numbers if sample.different(c) > 1]
     if not (roles.has_unit or roles.no_unit):
         counts = shapes.counts_of_units(roles)
@@ -308,18 +308,18 @@ def _find_value(roles: Roles) -> tuple[str, ...]:
     texts = [c for c in usual("value", sample.free) if c not in numbers]
     likely = [*texts, *numbers]
     if usual("value", numbers):
-        # Columns with other names of outcomes could be meant as well.
+        # Columns with less common names of outcomes could be meant as well.
         tiers = ("value", "perhaps a value")
         likely = [c for c in numbers if any(usual(tier, [c]) for tier in tiers)]
     kinds = [c for c in sample.free if c not in numbers and re.search(KINDS, plain(c))]
     if kinds and not numbers:
         names = [f"{kinds[0]}={kind}" for kind in sample.kinds(kinds[0])]
-        # The most frequent kinds come first, and what is to happen is rare.
+        # The most frequent kinds come first, and the event that a test is about is usually rare.
         roles.ask("metric", f"metric could be the events with {listed(names, 'or')}", names[-1])
     elif len(likely) == 1:
         roles.take("metric", likely[0], sample)
     elif likely:
-        # Outcomes stand behind what was known before.
+        # Tables usually have outcomes after the columns that were known before.
         usually = [
             c for c in likely if usual("perhaps a value", [c]) or re.search(LIKELY, plain(c))
         ]
@@ -339,7 +339,7 @@ def _find_value(roles: Roles) -> tuple[str, ...]:
 
 
 def _ask_about_fields(roles: Roles) -> bool:
-    """Ask for a field of a nested column, with the query that reads it; False without any."""
+    """Ask for a field of a nested column, with the query that reads it; False if there is none."""
     sample = roles.events
     nested = {c: fields for c in sample.free if (fields := sample.nested(c))}
     if not nested or roles.asked.log.query is not None:
@@ -349,14 +349,14 @@ def _ask_about_fields(roles: Roles) -> bool:
     )
     field, term = [pair for fields in nested.values() for pair in fields.items()][-1]
     roles.unclear[-1] += f", but nested columns have fields: {fields_listed}; a query reads one"
-    # The query is shown, not run.
+    # The query is only shown, never run.
     query = f"SELECT *, {term} AS {quoted(field)} FROM log"  # nosec B608
     roles.options |= {"query": query, "metric": field}
     return True
 
 
 def _wholes(roles: Roles) -> list[str]:
-    """The columns whose entries seem to be groups of units that were assigned as a whole."""
+    """Return the columns whose entries seem to be groups that were assigned as a whole."""
     sample, unit, arm = roles.events, roles.meant("unit"), roles.meant("arm")
     by_row, columns = roles.asked.log.row_is_unit, sample.table.columns
     known = roles.alone and (by_row or unit in columns) and arm in columns
@@ -374,7 +374,7 @@ def _wholes(roles: Roles) -> list[str]:
 
 
 def _mixed(roles: Roles) -> list[str]:
-    """What columns say that go with the arm in nearly all rows, and disagree with it in some."""
+    """Describe columns that agree with the arm in nearly all rows but disagree in some."""
     sample, arm = roles.events, roles.columns["arm"]
     if not roles.alone or roles.tests:
         return []

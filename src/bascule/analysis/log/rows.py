@@ -1,4 +1,4 @@
-"""Rows of a log made clean: which columns are read, which arms there are, and what rows say."""
+"""Clean the rows of a log: its columns, its arms, and reasons to exclude rows."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ TOTALS = (
     *("total", "totals", "grand total", "sum", "all", "overall", "gesamt", "summe", "gesamtsumme"),
     *("somme", "totale", "totaal", "suma"),
 )
-"""Text in place of a unit or an arm that stands for a row of totals below a table."""
+"""Text in place of a unit or an arm that marks a row of totals below a table."""
 
 NO_ARM = ("", "nan", "null", "undefined", "<na>", "na", "n/a", "#n/a", *TOTALS)
-"""Text in place of an arm that stands for none."""
+"""Text in an arm column that stands for no arm."""
 
 CONTROLS = (
     *("control", "placebo", "baseline", "default", "original", "old", "holdout", "standard"),
     *("ctrl", "cont", "kontrolle", "psa"),
 )
-"""Names of arms that others are compared with, where nothing else is said, or words in these."""
+"""Names, or words in names, of arms that are taken for the control if none is stated."""
 
 NOTHING = ("no", "none", "without", "kein", "keine", "ohne")
-"""First words of the names of arms that get nothing."""
+"""First words of the names of arms without a treatment."""
 
 INVISIBLE = dict.fromkeys(map(ord, "\0\u200b\u200c\u200d\u2060\ufeff"))
 
@@ -41,12 +41,12 @@ MOST_SPELLINGS = 4 * MOST_ARMS
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The names of the columns that are read; None for those that are not there.
+    """The names of the columns that are read; None for columns that do not exist.
 
     Without `unit` every row is a unit, or has sums of `count` units. `probabilities` has a column
-    for each arm, or of two arms that of the unit's own. `written` says how columns of text write
-    numbers. `totals` and `no_unit` are the entries of the unit's column that stand for a row of
-    totals, and for no unit.
+    for each arm or, with two arms, the column of the probability of the unit's own arm. `written`
+    has the number formats of text columns. `totals` and `no_unit` are the entries of the unit
+    column that stand for a row of totals, and for no unit.
     """
 
     unit: str | None
@@ -66,21 +66,21 @@ class Columns:
 
     @property
     def adjusted(self) -> bool:
-        """Whether outcomes are ratios, adjusted, or those of clusters."""
+        """Whether the metric is a ratio, adjusted by a covariate, or measured in clusters."""
         return self.per is not None or self.covariate is not None or self.cluster is not None
 
 
 RARE_ROWS, RARE_SHARE = 10, 0.02
-"""An arm with fewer rows, which are less than this share of the largest arm's, is rare."""
+"""A rare arm has fewer rows than the first, and less than the second times those of the largest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arms:
-    """The arms of a log in their order, and which of them each entry of its column means.
+    """The arms of a log in order, and the entries of the arm column that belong to each.
 
-    `respelled` has the entries that differ from their arm's name by case or spaces, with the
-    number of their rows. `rows` is how many rows have an arm; `none` has the entries that stand for
-    no arm.
+    `respelled` has the entries that differ from their arm's name by case or spaces, with their
+    numbers of rows. `rows` is the number of rows that have an arm; `none` has the entries that
+    stand for no arm.
     """
 
     names: tuple[str, ...]
@@ -93,10 +93,10 @@ class Arms:
 def arms_of(
     table: Any, column: str, design_arms: Sequence[str] | None, control: str | None = None
 ) -> Arms:
-    """The arms of the design, or those of the log by their names, the control first.
+    """Return the arms of the design or, ordered by name with the control first, those of the log.
 
     Entries that differ by case or by spaces around them mean the same arm; its name is that of the
-    design, or the entry that most rows have. A rare entry, which may be a mistake, is no control.
+    design, or the most frequent entry. A rare entry, which may be a mistake, is never the control.
     """
     rows = table.group_by(entry=table[column]).agg(rows=table.count()).limit(MOST_SPELLINGS + 1)
     rows = rows.select("rows", "entry", text=rows.entry.cast("string"))
@@ -137,7 +137,7 @@ def arms_of(
 
 
 def compared(names: Sequence[str], control: str | None) -> tuple[str, ...]:
-    """Arms with the control first; refuse fewer than two, and a control that is none of them."""
+    """Return the arms, the control first; raise an error for fewer than two or another control."""
     if len(names) < 2:
         found = f"only {names[0]!r}" if names else "no arm at all"
         raise InputError("arm", f"arm: the log has {found}: a test compares at least two")
@@ -157,7 +157,7 @@ def is_rare(rows: float, largest: float) -> bool:
 
 
 def natural(name: str) -> tuple[tuple[bool, int, str], ...]:
-    """What names are ordered by: numbers in them by their size.
+    """Return a sort key by which numbers in names are ordered by their size.
 
     >>> sorted(["v10", "v2", "v1"], key=natural)
     ['v1', 'v2', 'v10']
@@ -169,14 +169,14 @@ def natural(name: str) -> tuple[tuple[bool, int, str], ...]:
 
 
 def _order(name: str) -> tuple[bool, bool, tuple[tuple[bool, int, str], ...]]:
-    """What arms are ordered by: a name for the control comes first, then one with a word for it."""
+    """Return a sort key of arms: names for a control first, then names with such a word."""
     words = re.split(r"[\W_]+", _plain(name))
     is_control = words[0] in NOTHING or any(word in CONTROLS for word in words)
     return _plain(name) not in CONTROLS, not is_control, natural(name)
 
 
 def coded(table: Any, column: str, arms: Arms) -> Any:
-    """The arm of a row as a small whole number; null for one that is unknown."""
+    """Return the arm of each row as a small whole number; null if it is unknown."""
     import ibis
 
     kind = "int8" if len(arms.names) < 128 else "int16"
@@ -188,19 +188,19 @@ def coded(table: Any, column: str, arms: Arms) -> Any:
 
 
 def no_arm(table: Any, column: str, arms: Arms) -> Any:
-    """Whether a row names no arm: null, or an entry that stands for it."""
+    """Return whether a row has no arm: null, or an entry that stands for none."""
     raw = table[column]
     return raw.isnull() | raw.cast("string").isin(arms.none) if arms.none else raw.isnull()
 
 
 def _no_arm(arms: Sequence[str] | None) -> tuple[str, ...]:
-    """The words for no arm, but for those that are the name of one."""
+    """Return the words for no arm, except those that are names of arms."""
     named = {_plain(arm) for arm in arms or ()}
     return tuple(word for word in NO_ARM if word not in named)
 
 
 def _plain(text: str) -> str:
-    """A name as it is compared: in one case, without spaces around it or signs that nobody sees."""
+    """Return a name for comparison: casefolded, without invisible characters or outer spaces."""
     return unicodedata.normalize("NFC", text.translate(INVISIBLE)).strip().casefold()
 
 
@@ -213,7 +213,7 @@ NUMBERS = {
     "squares": "squares not a number",
     "per": "denominator not a number",
 }
-"""Columns of numbers, and what is said of rows that have something else there."""
+"""Roles of numeric columns, and the reason to exclude a row without a number there."""
 
 BLANK_SUM = "no value in a row of sums"
 
@@ -227,17 +227,17 @@ REASONS = (
 OF_ASSIGNMENTS = " (assignment)"
 
 NO_UNIT = ("", "null", "NULL", "nan", "NaN", "None", "<NA>", "\\N")
-"""Text in place of a unit that stands for none."""
+"""Text in a unit column that stands for no unit."""
 
 BLANK = "no value: the unit counts, the event does not"
 
 
 def clean(table: Any, columns: Columns, arms: Arms, until: datetime | None, *, text: bool) -> Any:
-    """The rows with the columns unit, code, value, time, and the others that `columns` names.
+    """Return the rows with the columns unit, code, value, time, and the others named in `columns`.
 
-    `bad` is 0, or the place in `REASONS`, counted from 1, of the first reason that applies, and
-    `raw` is then the entry that was not readable; `good` finds the other rows sooner. Rows from
-    `until` on are left out. `text` makes the units text, for two tables that differ in that.
+    `bad` is 0, or the position in `REASONS`, counted from 1, of the first reason that applies;
+    `raw` is then the entry that was not readable. `good` selects the other rows faster. Rows from
+    `until` on are left out. `text` casts units to text, for two tables with different types.
     """
     import ibis
 
@@ -276,7 +276,7 @@ def clean(table: Any, columns: Columns, arms: Arms, until: datetime | None, *, t
             parts[role], unreadable = number(table, name, role, written.get(name, PLAIN))
             blank = parts[role].isnull()
             if role == "value" and columns.count is not None:
-                # What a sum without a number leaves out is not known, nor are its units to count.
+                # A sum without a number hides an unknown amount, so its units cannot count either.
                 wrong += [(unreadable, reason, name), (blank, BLANK_SUM, None)]
                 unreadable = unreadable | blank
             else:
@@ -303,7 +303,7 @@ def clean(table: Any, columns: Columns, arms: Arms, until: datetime | None, *, t
 
 
 def _of_units(table: Any, columns: Columns, arms: Arms) -> dict[str, Any]:
-    """The segment of a unit, and the probability of each arm for it."""
+    """Return the segment of a unit, and its probability of each arm."""
     import ibis
 
     parts = {}
@@ -320,13 +320,13 @@ def _of_units(table: Any, columns: Columns, arms: Arms) -> dict[str, Any]:
 
 
 LONGEST_WORD = 24
-"""The most bytes of a word for totals or for no unit, with spaces around it."""
+"""Maximum length in bytes of a word for totals or for no unit, with spaces around it."""
 
 
 def unit_words(table: Any, column: str | None) -> dict[str, Any]:
-    """The entries of a column of units that stand for a row of totals, and for no unit.
+    """Return the entries of a unit column that stand for a row of totals, and for no unit.
 
-    Longer entries are not looked at, so that the cost does not depend on the length of ids.
+    Longer entries are skipped, so that the cost does not depend on the length of ids.
     """
     if column is None or not table[column].type().is_string():
         return {}
@@ -340,7 +340,7 @@ def unit_words(table: Any, column: str | None) -> dict[str, Any]:
 
 
 def byte_length(text: Any) -> Any:
-    """The bytes of a text, which DuckDB knows without a look at them; elsewhere its letters."""
+    """Return the length of a text: in bytes in DuckDB, where it is cheaper, else in characters."""
     import ibis
     import ibis.expr.datatypes as dt
 
@@ -355,9 +355,9 @@ def byte_length(text: Any) -> Any:
 
 
 def complete(table: Any, columns: Columns, arms: Arms) -> Any:
-    """The rows of a table in which every entry is there and of the right type, with little work.
+    """Return the rows of a table that needs no cleaning, with few steps.
 
-    `entry` is the arm as it stands there, which is quicker to group by than its number.
+    `entry` is the arm as written, which is quicker to group by than its number.
     """
     assert columns.arm is not None
     value = table[columns.value]
@@ -372,7 +372,7 @@ def complete(table: Any, columns: Columns, arms: Arms) -> Any:
 
 
 def good(rows: Any) -> Any:
-    """The rows that can be used: as many simple questions, which a database answers early.
+    """Return the usable rows, by several simple conditions that a database can push down.
 
     Rows without the column `bad` are all good.
     """

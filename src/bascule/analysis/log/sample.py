@@ -1,4 +1,4 @@
-"""The first rows of a log, what its columns hold, and which roles they get."""
+"""Sample the first rows of a log to find out the contents and roles of its columns."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from bascule.analysis.source.places import BLANK_TEXTS, Record, run
 from bascule.core.errors import InputError
 
 SAMPLE = 20_000
-"""Rows by which it is recognised what a column holds."""
+"""Maximum number of first rows that are sampled."""
 
 MOSTLY = 0.5
-"""Part of the entries of a text column that must be numbers for it to be a column of numbers."""
+"""Minimum share of the entries of a text column that must be numbers to make it numeric."""
 
 FEWEST_GROUPS = 3
-"""Least groups per arm, none with units of two arms, that are not taken for a coincidence."""
+"""Minimum number of groups per arm that, all with units of one arm, are not a coincidence."""
 
 
 ZERO = r"^[^0-9.,]*[0.,]*0[0.,]*[^0-9.,]*$"
-"""Text that is a zero, with or without a sign of a currency."""
+"""Pattern of text that is a zero, with or without a currency sign."""
 
 NEARLY_ALL = 0.8
-"""Part of all days and arms that must have a row where rows are sums; some may have no units."""
+"""Minimum share of the days times arms with a row, if rows are sums; some may have no units."""
 
 MOST_ODD = 0.1
-"""The most rows in which a column that goes with the arm may disagree with it."""
+"""Maximum share of rows in which a column that goes with the arm may disagree with it."""
 
 MOST_BY_CHANCE = 4
-"""Counts that rise in every arm over at least this many days are taken for running totals."""
+"""Minimum number of days of rising counts in every arm, to be taken for running totals."""
 
 
 def rise(arms: Collection[Sequence[float]]) -> bool:
-    """Whether the counts of all arms rise from day to day, for too many days to be chance.
+    """Whether the counts of all arms rise from day to day, for too many days to be a coincidence.
 
     >>> rise([[10, 20, 30, 40], [11, 19, 31, 42]]), rise([[10, 20, 30, 40], [11, 19, 18, 42]])
     (True, False)
@@ -53,14 +53,14 @@ def rise(arms: Collection[Sequence[float]]) -> bool:
 
 @dataclass
 class ColumnSample:
-    """The first rows of a table, and what its columns hold; `taken` ones have a role already."""
+    """The first rows of a table, and the contents of its columns; `taken` columns have a role."""
 
     table: Any
     taken: set[str] = field(default_factory=set)
 
     @property
     def rows(self) -> int:
-        """How many rows there are, up to a limit."""
+        """Number of rows, up to the size of the sample."""
         return int(self._profile["rows"])
 
     @cached_property
@@ -69,7 +69,7 @@ class ColumnSample:
 
     @cached_property
     def _profile(self) -> Record:
-        """One answer to all simple questions: rows, different entries, and numbers among texts."""
+        """Basic statistics of all columns in one query: rows, distinct entries, numbers in text."""
         first = self._first
         parts: dict[str, Any] = {"rows": first.count()}
         for place, name in enumerate(self.table.columns):
@@ -79,7 +79,7 @@ class ColumnSample:
             if raw.type().is_string():
                 word = raw.strip().lower()
                 number = unsigned(word).re_search("|".join((NUMBER, *SEPARATED.values())))
-                # A letter may be anything, such as a sex.
+                # A single letter may be anything, such as a sex.
                 words = [word for word in (*TRUE_WORDS, *FALSE_WORDS) if len(word) > 1]
                 number = number | word.isin(words)
                 present = word.notnull() & ~word.isin(BLANK_TEXTS)
@@ -96,7 +96,7 @@ class ColumnSample:
 
     @cached_property
     def row_numbers(self) -> list[str]:
-        """The columns that number rows: by their name, or the only ones that have none."""
+        """The columns that number rows: known by name, or without a name while others have one."""
         names = list(self.table.columns)
         bare = [name for name in names if re.fullmatch(naming.NO_NAME, name)]
         return [c for c in names if naming.plain(c) in naming.ROW_NUMBERS] + (
@@ -104,7 +104,7 @@ class ColumnSample:
         )
 
     def different(self, name: str, within: str | None = None) -> int:
-        """How many different entries a column has, at most within the groups of another one."""
+        """Return the number of distinct entries of a column, or its maximum over groups."""
         key = f"different{self.table.columns.index(name)}"
         if within is None and key in self._profile:
             return int(self._profile[key])
@@ -114,12 +114,12 @@ class ColumnSample:
         return max((int(row["n"]) for row in rows), default=0)
 
     def groups(self, columns: list[str]) -> int:
-        """How many different combinations of entries some columns have."""
+        """Return the number of distinct combinations of entries of some columns."""
         distinct = self._first.select(*columns).distinct()
         return int(run(distinct.agg(n=distinct.count()))[0]["n"])
 
     def is_assigned(self, name: str, arm: str, limit: float) -> bool:
-        """Whether a column has groups that all have one arm: not by chance, and `limit` of them."""
+        """Whether each entry of a column has one arm; enough entries, but at most `limit`."""
         first = self._first.filter(self._first[name].notnull())
         entries = first.group_by(entry=first[name]).agg(
             arms=first[arm].nunique(), arm=first[arm].min()
@@ -130,13 +130,13 @@ class ColumnSample:
         return alike and sum(groups) <= limit and sum(n >= FEWEST_GROUPS for n in groups) > 1
 
     def is_category(self, name: str) -> bool:
-        """Whether a column has so few entries, with so many rows each, that they name kinds."""
+        """Whether a column has few entries with many rows each, so that they are categories."""
         return self.different(name) <= naming.MOST_KINDS and self.rows > 50 * self.different(name)
 
     def disagreement(self, name: str, arm: str) -> str | None:
-        """What a column says that goes with the arm in nearly all rows but not in some.
+        """Describe how a column that nearly always goes with the arm disagrees in some rows.
 
-        None where it always agrees, or does not go with the arm at all.
+        None if it always agrees, or does not go with the arm at all.
         """
         table = self.table
         counts = table.group_by(arm=table[arm], entry=table[name]).agg(rows=table.count())
@@ -154,11 +154,11 @@ class ColumnSample:
         return f"{name} goes with the arm ({pairs}), but {odd:,} of {rows:,} rows have another one"
 
     def odd_blanks(self, name: str) -> tuple[int, int]:
-        """How many rows of a column are blank, 0 if any other is 0, and how many rows there are."""
+        """Return the number of blank rows of a column (0 if it has zeros), and of all rows."""
         table, raw = self.table, self.table[name]
         if raw.type().is_boolean() or raw.type().is_numeric():
             value = raw.cast("int8") if raw.type().is_boolean() else raw
-            # Files with statistics answer this at once; the largest is no number if any is none.
+            # Files with statistics answer this at once; the maximum is NaN if any value is.
             parts = {"rows": table.count(), "there": value.count(), "high": value.max()}
             (row,) = run(table.agg(**parts))
             if row["there"] == row["rows"] and row["high"] == row["high"]:
@@ -190,14 +190,14 @@ class ColumnSample:
         return {field: f"json_extract_string({column}, '$.{field}')" for field in fields}
 
     def matched(self, name: str, others: Any) -> float:
-        """The share of the first rows whose entry another column, of another table, has as well."""
+        """Return the share of sampled rows whose entry also occurs in a column of another table."""
         mine = self._first.select(entry=self._first[name].cast("string"))
         known = others.name("entry").as_table()
         both = mine.semi_join(known.select(entry=known.entry.cast("string")), "entry")
         return float(run(both.agg(rows=both.count()))[0]["rows"]) / max(self.rows, 1)
 
     def without(self, arm: str, unit: str) -> float:
-        """The share of rows without an arm whose units have one in other rows."""
+        """Return the share of rows without an arm whose units have an arm in other rows."""
         table = self.table
         (row,) = run(table.agg(rows=table.count(), armed=table[arm].count()))
         if row["armed"] in (0, row["rows"]):
@@ -207,23 +207,23 @@ class ColumnSample:
         return float(run(unarmed.agg(rows=unarmed.count()))[0]["rows"]) / float(row["rows"])
 
     def never_falls(self, count: str, time: str, groups: Sequence[str]) -> bool:
-        """Whether a count never falls over time within any group, as one does that adds up."""
+        """Whether a count never falls over time within any group, as a running total does."""
         first = self._first.mutate(now=self._first[count].cast("float64"))
         before = first.now.lag().over(group_by=list(groups), order_by=time)
         steps = first.select(fallen=first.now < before)
         return not run(steps.agg(fallen=steps.fallen.sum()))[0]["fallen"]
 
     def is_grid(self, arm: str, time: str) -> bool:
-        """Whether there is one row for nearly each arm and time, as where rows are sums."""
+        """Whether nearly every arm and time has exactly one row, as in a table of sums."""
         rows, times = self.rows, self.different(time)
         is_full = rows > NEARLY_ALL * times * self.different(arm)
         return is_full and times > 1 and rows == self.groups([arm, time])
 
     def no_part(self, name: str, total: str) -> tuple[float, float] | None:
-        """The first number of a column that cannot count some of what another one counts.
+        """Return the first row whose number in a column cannot be a part of another column's count.
 
-        It comes with the other number of its row; None where all are whole numbers from 0 to the
-        other one, or where a column is text.
+        The two numbers of the row; None if all are whole numbers from 0 to the count, or if a
+        column is text.
         """
         first = self._first
         if not all(self.table[column].type().is_numeric() for column in (name, total)):
@@ -234,7 +234,7 @@ class ColumnSample:
         return (rows[0]["part"], rows[0]["count"]) if rows else None
 
     def counts_rise(self, count: str, arm: str, time: str) -> bool:
-        """Whether the counts of all arms rise with the time, as those do that are totals so far."""
+        """Whether the counts of all arms rise over time, as running totals do."""
         first = self._first
         if not first[count].type().is_numeric():
             return False
@@ -250,9 +250,9 @@ class ColumnSample:
 
     @cached_property
     def numbers(self) -> list[str]:
-        """The columns of numbers, and those of text whose entries are mostly numbers or yes and no.
+        """The numeric columns, and text columns whose entries are mostly numbers or yes and no.
 
-        Identities and numbers of rows are none.
+        Identities and row numbers are not among them.
         """
         columns = []
         for place, name in enumerate(self.table.columns):
@@ -269,7 +269,7 @@ class ColumnSample:
         return columns
 
     def has_dates(self, name: str) -> bool:
-        """Whether a column has times, or text that looks like times or has the name of one."""
+        """Whether a column has times, or is text that looks like dates or is named like a time."""
         kind = self.table[name].type()
         if kind.is_timestamp() or kind.is_date():
             return True
@@ -277,14 +277,14 @@ class ColumnSample:
         return bool(kind.is_string()) and (is_named or self._is_date(name))
 
     def _is_date(self, name: str) -> bool:
-        """Whether most entries of a text begin with a date."""
+        """Whether most entries of a text column begin with a date."""
         text = self._first[name].strip()
         dates = text.re_search(DATE).sum(where=text.notnull())
         (row,) = run(self._first.agg(dates=dates, there=text.count()))
         return bool((row["dates"] or 0) > MOSTLY * row["there"])
 
     def no_time(self, name: str) -> str | None:
-        """An entry of a text column of which none can be read as a time; None for any other."""
+        """Return an entry of a text column without any readable time; None for other columns."""
         first = self._first
         if not first[name].type().is_string():
             return None
@@ -296,14 +296,14 @@ class ColumnSample:
         return None if row["times"] else row["entry"]
 
     def kinds(self, name: str) -> list[str]:
-        """The different entries of a column, the most frequent first."""
+        """Return the distinct entries of a column, the most frequent first."""
         first = self._first
         entries = first.group_by(entry=first[name].cast("string").strip()).agg(rows=first.count())
         rows = run(entries.order_by(entries.rows.desc(), entries.entry).limit(naming.MOST_KINDS))
         return [row["entry"] for row in rows if row["entry"]]
 
     def small_numbers(self, name: str) -> tuple[float, float] | None:
-        """The range of a column of numbers that could be days; None for any other column."""
+        """Return the range of a numeric column that could be numbers of days; None for others."""
         if not self.table[name].type().is_numeric():
             return None
         value = self._first[name].cast("float64").nullif(float("nan"))
@@ -313,7 +313,7 @@ class ColumnSample:
         return row["low"], row["high"]
 
     def metric(self, name: str) -> str:
-        """The column of a metric that was named; kinds of events are counted as column=kind."""
+        """Return the column of a named metric; raise an error if the name is a kind of events."""
         columns = list(self.table.columns)
         texts = [c for c in columns if c not in self.numbers]
         texts = [c for c in texts if self.table[c].type().is_string()]
@@ -337,10 +337,11 @@ class ColumnSample:
 
 
 class Roles:
-    """The columns that have a role, what is left open, and the options that would answer it.
+    """The columns with a role, the open questions, and the options that would answer them.
 
-    `events` and `arms` are the tables with the values and the arms, which may be the same. `per` is
-    the denominator where it was made here, and `test` the column of the test in a log of many.
+    `events` and `arms` are the tables with the values and with the arms, which may be the same.
+    `per` is the denominator if it was computed here, and `test` the column that names the test in a
+    log of many tests.
     """
 
     def __init__(
@@ -358,7 +359,7 @@ class Roles:
         self.events = ColumnSample(events, set(taken))
         self.arms = self.events if self.alone else ColumnSample(assignments, set(taken))
         self.covariate = naming.column(self.arms.table, "covariate", asked.covariate)
-        # Rows that count units, or are units, have no column of identities.
+        # Rows that count units, or are units, need no column of identities.
         self.no_unit = asked.log.row_is_unit or asked.log.count is not None
         self.columns: dict[str, str] = {}
         self.assigned_unit: str | None = None
@@ -372,7 +373,7 @@ class Roles:
         sample.taken.add(name)
 
     def ask(self, role: str, reason: str, example: Any = "COLUMN") -> None:
-        """Leave a role open; `example` stands for it in the call to copy."""
+        """Leave a role open; `example` is its value in the call to copy."""
         self.unclear.append(reason)
         self.options[role] = example
 
@@ -384,9 +385,9 @@ class Roles:
         *,
         finest: bool = False,
     ) -> bool:
-        """Take the only candidate of the first group that has any; ask if it has several.
+        """Take the only candidate of the first nonempty group; ask if that group has several.
 
-        Of several identities the one with the most entries, the `finest`, is the example.
+        With `finest`, the example in the question is the candidate with the most distinct entries.
         """
         for names in candidates:
             if len(names) == 1:
@@ -399,15 +400,15 @@ class Roles:
         return False
 
     def meant(self, role: str) -> str | None:
-        """The column of a role, or the one that the call to copy has for it."""
+        """Return the column of a role, or the example for it in the call to copy."""
         return self.columns.get(role, self.options.get(role))
 
     @property
     def has_unit(self) -> bool:
-        """Whether there is a column of units, or one is asked for."""
+        """Whether a unit column was found or is asked for."""
         return self.meant("unit") is not None
 
     @property
     def tests(self) -> str | None:
-        """The column of the test in a log of many, as given or as it seems."""
+        """The column that names the test in a log of many, as given or as it seems."""
         return self.test or self.options.get("test")

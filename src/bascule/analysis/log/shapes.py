@@ -1,8 +1,8 @@
-"""What the rows of a log may be besides units and events: sums, times at risk, several tests.
+"""Rows of a log that are neither units nor events: sums, times at risk, several tests.
 
-None of it is guessed: each function adds what is to be asked to the roles of the columns. A table
-such as `day, control, treatment` or `visitors_a, visitors_b, sales_a, sales_b` has rows for all
-arms together; a query puts them below each other.
+Nothing is guessed: each function adds a question to the roles of the columns. A table such as
+`day, control, treatment` or `visitors_a, visitors_b, sales_a, sales_b` has all arms in one row;
+a query turns it into one row per arm.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ ARMS = (
     *(("control", "experiment"), ("control", "exposed"), ("control", "treated"), ("c", "t")),
     *(("a", "b", "c"), ("a", "b"), ("old", "new")),
 )
-"""Words for arms in the names of columns."""
+"""Words for arms that occur in the names of columns, as groups of arms."""
 
 AVERAGES = ("mean", "avg", "average")
 VARIANCES, DEVIATIONS = ("variance", "var"), ("std", "sd", "stdev", "deviation")
 
 Stems = dict[str, str]
-"""The columns of an arm by what their names have in common with those of the others."""
+"""The columns of an arm, keyed by the part of the name that is common to all arms."""
 
 IN_FILES = (
     "if every arm has a file of its own, give a pattern that all of them match, and take the name "
@@ -55,17 +55,17 @@ IN_ASSIGNMENTS = (
 
 
 def several(sample: ColumnSample, pattern: str) -> list[str]:
-    """The columns without a role whose names have a pattern, with more than one entry."""
+    """Return the columns without a role, with several entries, whose names match a pattern."""
     named = [c for c in sample.free if re.search(pattern, plain(c))]
     return [c for c in named if sample.different(c) > 1]
 
 
 def ask_about_tests(roles: Roles) -> None:
-    """Ask whether a column names the tests of a log of many, or the metrics of its rows."""
+    """Ask whether a column names one of several tests, or the metric of each row."""
     if roles.test is not None:
         return
     sample = roles.arms
-    # A column called test may be the arm, unless there is another one.
+    # A column called test may be the arm, unless another column is.
     arms = [roles.columns.get("arm"), *usual("arm", sample.free)]
     named = several(sample, TESTS)
     tests = [c for c in named if "_" in plain(c) or any(a not in (None, c) for a in arms)]
@@ -89,7 +89,7 @@ def ask_about_tests(roles: Roles) -> None:
 
 
 def no_arm_advice(roles: Roles) -> str:
-    """What to do where no column looks like the arm; the call to copy does it."""
+    """Return advice if no column looks like the arm, and add its options to the call to copy."""
     place, words = roles.asked.log.source, "|".join({word for arms in ARMS for word in arms})
     if roles.has_unit:
         roles.options["assignments"] = "FILE"
@@ -105,19 +105,19 @@ def no_arm_advice(roles: Roles) -> str:
 
 
 def counts_of_units(roles: Roles) -> list[str]:
-    """The columns that seem to count the units of rows, where rows may be sums."""
+    """Return the columns that seem to count the units of a row, if rows may be sums."""
     sample = roles.events
     names = {c: re.sub(NUMBER_OF, "", plain(c)) for c in sample.numbers}
     counts = [c for c in sample.numbers if names[c] in COUNTS and c not in roles.columns.values()]
     keys = [c for c in sample.table.columns if c not in sample.numbers]
     keys += [c for r, c in roles.columns.items() if r in ("arm", "time") and c not in keys]
-    # Rows of single units share their day and arm with others; sums of them do not.
+    # Rows of single units share their day and arm with other rows; sums do not.
     distinct = counts and keys and sample.rows > 1 and sample.groups(keys) == sample.rows
     return counts if distinct else []
 
 
 def ask_about_sums(roles: Roles) -> None:
-    """Ask whether rows are sums, where none is a unit's and a column seems to count units."""
+    """Ask whether rows are sums, if no column has units and one seems to count units."""
     if roles.has_unit or roles.no_unit or not roles.alone:
         return
     sample, arm, time = roles.events, roles.columns.get("arm"), roles.columns.get("time")
@@ -136,7 +136,7 @@ def ask_about_sums(roles: Roles) -> None:
         numbers = [c for c in sample.numbers if c in sample.free and c not in counts]
         plain_numbers = [c for c in numbers if sample.table[c].type().is_numeric()]
         parts = [c for c in plain_numbers if sample.no_part(c, counts[0]) is None]
-        # Outcomes stand behind what was counted before them.
+        # Tables usually have outcomes after the counts that they are a part of.
         roles.options["metric"] = next(iter((*parts[::-1], *numbers)), "COLUMN")
     metric = roles.options.setdefault("metric", roles.columns.get("metric", "COLUMN"))
     odd = sample.no_part(metric, counts[0]) if metric in sample.numbers else None
@@ -146,11 +146,11 @@ def ask_about_sums(roles: Roles) -> None:
 
 
 MANY_WITHOUT_ARM = 0.05
-"""Share of rows without an arm from which on a log may have exposures and events in one table."""
+"""Minimum share of rows without an arm for a log that may mix exposures and events."""
 
 
 def ask_about_stream(roles: Roles) -> None:
-    """Ask to read a table twice in which only some rows, the exposures, have the arm."""
+    """Ask whether to read a table twice if only some rows, the exposures, have the arm."""
     sample, unit, arm = roles.events, roles.meant("unit"), roles.meant("arm")
     columns = sample.table.columns
     if unit is None or arm is None or not {unit, arm} <= set(columns):
@@ -170,7 +170,7 @@ def ask_about_stream(roles: Roles) -> None:
 
 
 def ask_about_probabilities(roles: Roles) -> None:
-    """Ask whether a column has the probability of each unit's arm, where it changes."""
+    """Ask whether a varying numeric column has the assignment probability of each unit's arm."""
     sample = roles.arms
     if roles.asked.assigned.probability is not None or roles.asked.log.count is not None:
         return
@@ -195,7 +195,7 @@ SURVIVAL = (
 
 
 def refuse_survival_data(roles: Roles) -> None:
-    """Refuse rows with the start and the stop of a time at risk, and times until an event."""
+    """Raise an error for rows with the start and stop of a time at risk, or with survival times."""
     sample, unit = roles.events, roles.columns.get("unit")
     pair = interval(sample.free)
     numeric = all(sample.table[name].type().is_numeric() for name in pair)
@@ -213,7 +213,7 @@ def refuse_survival_data(roles: Roles) -> None:
     columns = [c for c in sample.table.columns if c not in roles.columns.values()]
     times = [c for c in columns if plain(c) in DURATIONS and c in sample.numbers]
     if times:
-        # Events are often written as 2, and what did not happen as 1.
+        # Event flags are often coded as 2 for an event and 1 for none.
         codes = sorted(sample.kinds(metric))
         flag = f"{metric}=2" if codes == ["1", "2"] else metric
         raise InputError(
@@ -225,7 +225,7 @@ def refuse_survival_data(roles: Roles) -> None:
 
 
 def ask_about_blanks(roles: Roles) -> None:
-    """Ask what a unit without a value counts as, where no other has the 0 that is usual."""
+    """Ask what units without a value count as, if no other unit has an outcome of 0."""
     sample, unit, metric = roles.events, roles.meant("unit"), roles.meant("metric")
     stated = roles.metric.missing is not None or roles.metric.window is not None
     if stated or roles.asked.design is not None or not (roles.alone and roles.metric.plain):
@@ -251,7 +251,7 @@ def ask_about_blanks(roles: Roles) -> None:
 
 
 def ask_about_writing(roles: Roles) -> None:
-    """Ask how dates and numbers are written along with what else is not clear."""
+    """Add questions about the format of dates and numbers to the other questions."""
     table, log = roles.events.table, roles.asked.log
     time, metric = roles.meant("time"), roles.meant("metric")
     try:
@@ -267,7 +267,7 @@ def ask_about_writing(roles: Roles) -> None:
 
 
 def arms_in_columns(columns: Iterable[str]) -> dict[str, Stems]:
-    """The columns of each arm, where their names differ by a word for the arm alone.
+    """Return the columns of each arm, if their names differ only by a word for the arm.
 
     >>> arms_in_columns(["day", "sales_a", "sales_b"])
     {'a': {'sales': 'sales_a'}, 'b': {'sales': 'sales_b'}}
@@ -290,9 +290,9 @@ def arms_in_columns(columns: Iterable[str]) -> dict[str, Stems]:
 
 
 def ask_about_wide(roles: Roles) -> bool:
-    """Ask to put the columns of several arms below each other; return whether there are such.
+    """Ask to turn columns of several arms into rows; return whether there are such columns.
 
-    The call to copy has the query that does it.
+    The call to copy has the query for it.
     """
     sample, asked = roles.events, roles.asked
     stated = (asked.arm, asked.unit, asked.log.query, roles.metric.value)
@@ -326,7 +326,7 @@ def ask_about_wide(roles: Roles) -> bool:
 
 
 def _terms(stems: Stems, counts: list[str]) -> tuple[dict[str, str], dict[str, Any]]:
-    """What is computed for the rows of an arm besides its columns, and the options for reading."""
+    """Return SQL terms to compute for the rows of an arm, and the options for reading them."""
     if not counts:
         return {}, {"metric": next(reversed(stems)) or "value", "row_is_unit": True}
     known = (AVERAGES, VARIANCES, DEVIATIONS)
@@ -344,10 +344,10 @@ def _terms(stems: Stems, counts: list[str]) -> tuple[dict[str, str], dict[str, A
 def _query(
     by_arm: Mapping[str, Stems], terms: Mapping[str, str], tests: list[str], texts: list[str]
 ) -> str:
-    """The rows of all arms below each other, with terms of their columns; `texts` are numbers."""
+    """Return the query that turns columns of arms into rows; `texts` are cast to numbers."""
     parts = ["*" + f" EXCLUDE ({', '.join(map(quoted, tests))})" * bool(tests)]
     parts += [f"{term} AS {name}" for name, term in terms.items()]
-    # A number of very many digits is still text here.
+    # A number with very many digits is still text here.
     casts = [f"CAST({name} AS DOUBLE) AS {name}" for name in map(quoted, texts)]
     source = f"(SELECT * REPLACE ({', '.join(casts)}) FROM log)" if casts else "log"  # nosec B608
     values = [quoted(stem or "value") for stem in next(iter(by_arm.values()))]

@@ -1,6 +1,6 @@
-"""Times as logs write them: dates, text of any form, numbers.
+"""Read times from logs: dates, text in any format, numbers.
 
-Times are in UTC, and without a zone from here on.
+All times are in UTC, without a time zone.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from bascule.analysis.source.places import is_duckdb, run
 from bascule.core.errors import InputError
 
 LATEST_DAY = 100_000
-"""Numbers up to this are days; larger ones are seconds, or thousandths of one, since 1970."""
+"""Largest number of a day; larger numbers are seconds, or fractions of one, since 1970."""
 
 EARLIEST_SECOND, LATEST_SECOND = 3.0e8, 1e11
-"""Seconds since 1970 begin with the middle of 1979: smaller numbers are something else."""
+"""Range of seconds since 1970, from the middle of 1979; smaller numbers are something else."""
 
 PER_SECOND = {"milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}
-"""Finer units of times since 1970; what each counts in a second."""
+"""Finer units of times since 1970, with their number in a second."""
 
 EARLIEST_MILLI = EARLIEST_SECOND * 1000.0
 
@@ -27,10 +27,10 @@ TimeKind = Literal["dates", "numbers", "none"]
 SEPARATORS = "/.-"
 CLOCKS = ("", " %H:%M", " %H:%M:%S")
 SLASHED = r"^([0-9]{1,2})[/.\-]([0-9]{1,2})[/.\-]([0-9]{4}|[0-9]{2})([^0-9].*)?$"
-"""Dates that have a day or a month first, or the two last digits of a year."""
+"""Pattern of dates that begin with a day or a month, or with a two-digit year."""
 
 DATE = r"^([0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{1,2}[/.][0-9]{1,2}[/.][0-9]{2,4})([^0-9.]|$)"
-"""What dates begin with."""
+"""Pattern of the beginning of a date."""
 
 DAY_FIRST, MONTH_FIRST, YEAR_FIRST = "%d{s}%m{s}{y}", "%m{s}%d{s}{y}", "{y}{s}%m{s}%d"
 
@@ -40,13 +40,13 @@ FORMS = {
     "%G-W%V": r"^[0-9]{4}-W[0-9]{2}$",
     DOTTED: r"^[0-9]{4}\.[0-9]{1,2}\.[0-9]{1,2}",
 }
-"""Dates as text that can be meant in one way only, and what they look like."""
+"""Unambiguous formats of dates in text, and their patterns."""
 
 FORMAT_HINT = "give time_format (--time-format), for example %d/%m/%Y %H:%M"
 
 
 class Times(NamedTuple):
-    """How the times of a column are read: as they are, by a format, or as numbers.
+    """How the times of a column are read: as they are, with a format, or as numbers.
 
     `form` is "as is", "days", "seconds" or smaller, "yyyymmdd", "isoweek", "times with zones", or a
     format with percent signs.
@@ -58,12 +58,12 @@ class Times(NamedTuple):
 
     @property
     def weekly(self) -> bool:
-        """Whether a time is no finer than a week."""
+        """Whether times are only known to the week."""
         return self.form == "isoweek" or ("%V" in self.form and "%u" not in self.form)
 
 
 def times_of(table: Any, column: str | None, stated: str | None, field: str = "time") -> Times:
-    """Find out how a column of times is written; a number or a text that is unclear is refused."""
+    """Return the format of a time column; raise an error if it is ambiguous."""
     if column is None:
         if stated is not None:
             raise InputError("time_format", "time_format goes with a time column: name it")
@@ -133,9 +133,9 @@ def _of_text(table: Any, column: str, field: str, *, zoned: bool = False) -> Tim
         )
     raw = _zoned(table[column]) if zoned else table[column]
     text = raw.strip()
-    # Dates such as 03/02/2026 say a day or a month first: only other rows of the log can tell.
+    # 03/02/2026 may begin with a day or a month: only other rows of the log can tell.
     slashed = text.re_search(SLASHED)
-    # DuckDB takes 1/5/24 for a day of the year 1.
+    # DuckDB would read 1/5/24 as a day of the year 1.
     iso = raw.try_cast("timestamp('UTC')").notnull() & ~slashed
     day, month, year = (text.re_extract(SLASHED, at).try_cast("int64") for at in (1, 2, 3))
     (row,) = run(
@@ -171,7 +171,7 @@ def _of_text(table: Any, column: str, field: str, *, zoned: bool = False) -> Tim
             clock = CLOCKS[min(row["colons"].count(":"), 2)] if form == DOTTED else ""
             return Times(column, "dates", form + clock)
     if (row["numbers"] or 0) > iso_rows:
-        # Numbers with a few entries that are none.
+        # Numbers, apart from a few entries.
         return _of_numbers(raw.try_cast("float64"), table, column, field)
     if (row["slashed"] or 0) <= iso_rows:
         return Times(column, "dates", ZONED if zoned else "as is")
@@ -183,7 +183,7 @@ def _of_text(table: Any, column: str, field: str, *, zoned: bool = False) -> Tim
     day_first, month_first = row["widest"] > 12, row["second"] > 12
     short = row["latest"] < 100
     if short and day_first and (row["years"] > 1 or row["least"] == row["widest"]):
-        # What stands first may also be a year.
+        # The first part may also be a year.
         day_first, month_first = False, False
     if day_first == month_first:
         reason = "a day or a month first" if not day_first else "now a day, now a month first"
@@ -200,7 +200,7 @@ def _of_text(table: Any, column: str, field: str, *, zoned: bool = False) -> Tim
 
 
 def moment(table: Any, times: Times) -> Any:
-    """A column as a time in UTC; null where it is not one."""
+    """Return a column as times in UTC; null if an entry is not a time."""
     import ibis
 
     if times.column is None:
@@ -211,7 +211,7 @@ def moment(table: Any, times: Times) -> Any:
         if kind.is_timestamp() and kind.timezone is not None:
             return raw.cast("timestamp('UTC', 6)").cast("timestamp")
         if kind.is_string():
-            # A zone in the text counts, and text without one is UTC.
+            # A time zone in the text is applied; text without one is UTC.
             return raw.try_cast("timestamp('UTC')").cast("timestamp")
         return raw.cast("timestamp")
     if form == ZONED:
@@ -220,7 +220,7 @@ def moment(table: Any, times: Times) -> Any:
         number = raw.try_cast("float64") if kind.is_string() else raw.cast("float64")
         scaled = number * 86400.0 if form == "days" else number / PER_SECOND.get(form, 1.0)
         seconds = scaled.floor().cast("int64")
-        # Not the database's own conversion, which may give a time with a zone.
+        # The database's own conversion may return a time with a time zone.
         return ibis.timestamp("1970-01-01 00:00:00") + seconds.as_interval("s")
     if form == "isoweek":
         return _parsed(table, _digits(raw) + "1", "%G%V%u")
@@ -228,7 +228,7 @@ def moment(table: Any, times: Times) -> Any:
         return _parsed(table, _digits(raw), "%Y%m%d")
     text = raw.strip() if kind.is_string() else raw.cast("string")
     if "%V" in form and "%u" not in form:
-        # The day of a week is its Monday.
+        # A week is represented by its Monday.
         text, form = text + "1", form + "%u"
     elif "%d" not in form and "%j" not in form and "%u" not in form:
         text, form = text + "1", form + "%d"
@@ -241,14 +241,14 @@ def _digits(raw: Any) -> Any:
 
 
 def _parsed(table: Any, text: Any, form: str) -> Any:
-    """Text read by a format; null where it is of another one."""
+    """Return text parsed with a format; null if it has another format."""
     import ibis
     import ibis.expr.datatypes as dt
 
     if not is_duckdb(table):
         return text.as_timestamp(form)
 
-    # A zone makes it a time with one, which is turned into UTC in the database.
+    # With a time zone in the text, the result has one and is converted to UTC in the database.
     zone = "UTC" if "%z" in form or "%Z" in form else None
 
     @ibis.udf.scalar.builtin(
@@ -256,7 +256,7 @@ def _parsed(table: Any, text: Any, form: str) -> Any:
         signature=((dt.string, dt.string), dt.Timestamp(timezone=zone, scale=6)),
     )
     def try_strptime(text, form):  # type: ignore[no-untyped-def]
-        """Read a text by a format; null where it has another one."""
+        """Parse a text with a format; null if it has another format."""
 
     return try_strptime(text, form).cast("timestamp")
 
@@ -266,23 +266,23 @@ ZONES = {
     **{"CDT": "-05:00", "EST": "-05:00", "EDT": "-04:00", "GMT": "+00:00", "UTC": "+00:00"},
     **{"BST": "+01:00", "CET": "+01:00", "CEST": "+02:00"},
 }
-"""Abbreviations of zones behind a time, as offsets."""
+"""Offsets of the abbreviations of time zones."""
 
 HAS_ZONE = r"[0-9] ?(Z|[+\-][0-9]{2}:?([0-9]{2})?|[A-Z]{3,4})$"
-"""What the end of a time with a zone looks like."""
+"""Pattern of the end of a time with a time zone."""
 
 
 ODD_ZONE = r":[0-9.]+ ?([+\-][0-9]{4}|[A-Z]{3,4})$"
-"""Zones that are abbreviated, or offsets without a colon behind a time."""
+"""Pattern of time zones that are abbreviated, or offsets without a colon."""
 
 ZONED = "times with zones"
-"""How times are read that have such zones."""
+"""Value of `Times.form` for times with such time zones."""
 
 
 def _zoned(raw: Any) -> Any:
-    """Times as text, with offsets in place of abbreviations of zones, in a form that is read."""
+    """Return times as text, with time zones as offsets that databases can read."""
     text = raw.strip()
-    # An offset without a colon, or with a space before it, is not read by every database.
+    # Not every database reads an offset without a colon or with a space before it.
     text = text.re_replace(r" ?([+\-][0-9]{2})([0-9]{2})$", r"\1:\2")
     for name, offset in ZONES.items():
         text = text.re_replace(f"([0-9]) ?{name}$", f"\\1{offset}")

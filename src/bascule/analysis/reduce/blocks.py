@@ -10,7 +10,7 @@ from bascule.analysis.source.places import Record
 from bascule.core.errors import InputError
 
 MOST_DAYS = 4000
-"""More days than this are no test, but times that were misread."""
+"""Maximum number of days of a log; a longer range means that times were misread."""
 
 Block = str
 """Period within which units are compared: "day", "week", "hour", or some hours, as "6h"; "period"
@@ -22,7 +22,7 @@ PERIOD = "period"
 
 
 def block_hours(block: Block) -> int:
-    """The hours of a block that is no longer than a day; 24 for a week, which is made of days.
+    """Return the hours of a block of at most a day; 24 for a week, which is merged from days.
 
     >>> block_hours("hour"), block_hours("6h"), block_hours("day")
     (1, 6, 24)
@@ -40,7 +40,7 @@ def block_hours(block: Block) -> int:
 
 
 class Blocks(NamedTuple):
-    """How the time of a log is divided into blocks: by `hours` of days, and at `changes` of shares.
+    """Division of a log into blocks: every `hours` hours of a day, and at `changes` of the weights.
 
     >>> noon = Blocks(changes=(datetime(2026, 3, 2, 12),))
     >>> list(noon.places([date(2026, 3, 1), date(2026, 3, 2)]))[1:]
@@ -56,14 +56,14 @@ class Blocks(NamedTuple):
         return self.hours == HOURS and all(change.time() == time.min for change in self.changes)
 
     def period(self, row: Record, name: str = "day") -> int:
-        """The period of constant shares that a reduced row belongs to, by its day if that tells."""
+        """Return the period of constant weights of a reduced row; if unstated, that of its day."""
         if "period" in row and self.changes:
             return int(row["period"])
         midnight = datetime.combine(row[name], time.min)
         return sum(midnight >= change for change in self.changes)
 
     def places(self, days: Iterable[date]) -> dict[tuple[date, int, int], int]:
-        """The number of each block, by its day, its part of the day, and its period."""
+        """Return the number of each block, by its day, its part of the day, and its period."""
         keys = []
         for day in days:
             for part in range(HOURS // self.hours):
@@ -75,7 +75,7 @@ class Blocks(NamedTuple):
         return {key: number for number, key in enumerate(keys)}
 
     def place(self, row: Record, name: str = "day") -> tuple[date, int, int]:
-        """The day, the part of it and the period of a reduced row."""
+        """Return the day, the part of the day and the period of a reduced row."""
         return row[name], (row.get("hour") or 0) // self.hours, self.period(row, name)
 
 
@@ -84,7 +84,7 @@ DAYS = Blocks()
 
 
 def days_between(first: date, last: date) -> tuple[date, ...]:
-    """All days from the first to the last.
+    """Return all days from the first to the last, inclusive.
 
     >>> len(days_between(date(2026, 2, 27), date(2026, 3, 2)))
     4

@@ -1,10 +1,10 @@
 """Sums of products of values, denominators and covariates, and of weighted outcomes.
 
-They are what ratios of means and adjusted means need: any linear combination of the three has its
-sum, its sum of squares and its sum of cubes in them, and parts of a log still add up.
+Ratios of means and adjusted means need them: the sum, sum of squares and sum of cubes of any
+linear combination of the three follow from them, and they add up over parts of a log.
 
-A unit of arm i counts in the comparison with arm j with a weight that is known before it is
-assigned, up to which of the two arms it gets. With the probabilities p_i and p_j of that unit, the
+A unit of arm i has a weight in the comparison with arm j. Given which of the two arms it gets,
+the weight is known before the assignment. With the probabilities p_i and p_j of that unit, the
 weight is p_j / (p_i + p_j) in arm i and p_i / (p_i + p_j) in arm j, so the expected weighted
 difference is the difference of the arms times p_i p_j / (p_i + p_j), the unit's *clock*.
 docs/research/analyse.md has the proof.
@@ -25,14 +25,14 @@ from bascule.core.errors import InputError
 from bascule.core.types import FloatArray
 
 POWERS = tuple(powers for powers in product(range(4), repeat=3) if sum(powers) <= 3)
-"""The exponents of value, denominator and covariate in each product."""
+"""Exponents of value, denominator and covariate in each product."""
 
 PLACE = {powers: at for at, powers in enumerate(POWERS)}
 UNITS, VALUE, PER = PLACE[0, 0, 0], PLACE[1, 0, 0], PLACE[0, 1, 0]
 
 
 def moment_sums(value: Any, per: Any, covariate: Any) -> dict[str, Any]:
-    """The sums of all products, as expressions; a part that is None is not there."""
+    """Return the sums of all products as expressions, without those of variables that are None."""
     sums: dict[str, Any] = {}
     variables = (value, per, covariate)
     for powers in POWERS:
@@ -54,7 +54,7 @@ def moment_sums(value: Any, per: Any, covariate: Any) -> dict[str, Any]:
 
 
 def name_of(powers: tuple[int, ...]) -> str:
-    """The name of a product's column.
+    """Return the name of the column of a product.
 
     >>> name_of((1, 0, 2))
     'moment_102'
@@ -63,7 +63,7 @@ def name_of(powers: tuple[int, ...]) -> str:
 
 
 def check_rows(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse denominators below 0 and covariates that are missing in any of the reduced rows."""
+    """Raise an error if any reduced row has a negative denominator or lacks a covariate."""
     lowest = min(
         (row["least_per"] for row in rows if row.get("least_per") is not None), default=0.0
     )
@@ -73,7 +73,7 @@ def check_rows(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def check_covered(uncovered: int | None) -> None:
-    """Refuse units without a covariate."""
+    """Raise an error if units lack a covariate."""
     if uncovered:
         units = "1 unit" if uncovered == 1 else f"{uncovered:,} units"
         raise InputError(
@@ -84,7 +84,7 @@ def check_covered(uncovered: int | None) -> None:
 
 
 def moments_of(row: dict[str, Any]) -> FloatArray:
-    """The products of a reduced row; without a denominator it is 1, without a covariate 0."""
+    """Return the products of a reduced row; a missing denominator is 1, a missing covariate 0."""
     units, products = float(row["units"]), np.zeros(len(POWERS))
     has_per = name_of((0, 1, 0)) in row
     for at, (y, d, x) in enumerate(POWERS):
@@ -95,7 +95,7 @@ def moments_of(row: dict[str, Any]) -> FloatArray:
 
 
 class RatioAdjustment(NamedTuple):
-    """The ratio, the mean denominator, the coefficient of the covariate, and its mean."""
+    """A ratio, its mean denominator, and the coefficient and mean of the covariate."""
 
     ratio: float
     per: float
@@ -104,7 +104,7 @@ class RatioAdjustment(NamedTuple):
 
     @property
     def terms(self) -> tuple[tuple[tuple[int, int, int], float], ...]:
-        """The linear combination that stands for an outcome, whose mean is the adjusted ratio."""
+        """The linear combination that replaces the outcome; its mean is the adjusted ratio."""
         constant = self.ratio + self.theta * self.covariate
         return (
             ((0, 0, 0), constant),
@@ -115,7 +115,7 @@ class RatioAdjustment(NamedTuple):
 
 
 class Centre(NamedTuple):
-    """Units, means of the three variables, and their covariances for one unit."""
+    """Number of units, means of the three variables, and covariances of a single unit."""
 
     units: float
     value: float
@@ -125,7 +125,7 @@ class Centre(NamedTuple):
 
     @classmethod
     def of(cls, moments: FloatArray) -> Centre:
-        """From sums of products over the units."""
+        """Return the centre of the units with these sums of products."""
         n = float(moments[PLACE[0, 0, 0]])
         first = [(1, 0, 0), (0, 1, 0), (0, 0, 1)]
         means = [float(moments[PLACE[name]]) / n for name in first]
@@ -138,10 +138,10 @@ class Centre(NamedTuple):
 
     @classmethod
     def within(cls, arms: FloatArray) -> Centre:
-        """From sums of products in each arm, with covariances about the means of the arms.
+        """Return the centre of several arms, with covariances about the means of the arms.
 
-        About the means of all units, a slope would also take up a difference between the arms
-        where outcomes are missing in some arms more often, and by the covariate.
+        Covariances about the mean of all units would let the slope absorb a difference between arms
+        if outcomes are missing more often in some arms, depending on the covariate.
         """
         parts = [cls.of(arm) for arm in arms if arm[PLACE[0, 0, 0]] > 1.0]
         free = sum(part.units - 1.0 for part in parts)
@@ -150,23 +150,23 @@ class Centre(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """The mean value per denominator."""
+        """The mean value divided by the mean denominator."""
         return self.value / self.per
 
     @property
     def ratio_variance(self) -> float:
-        """The variance of the ratio for one unit, by the delta method."""
+        """The variance of a single unit's contribution to the ratio, by the delta method."""
         s, r = self.spread, self.ratio
         return float((s[0, 0] - 2.0 * r * s[0, 1] + r * r * s[1, 1]) / self.per**2)
 
     @property
     def with_covariate(self) -> float:
-        """The covariance of the ratio and the covariate for one unit."""
+        """The covariance of the linearised ratio and the covariate of a single unit."""
         return float((self.spread[0, 2] - self.ratio * self.spread[1, 2]) / self.per)
 
     @property
     def adjustment(self) -> RatioAdjustment:
-        """The adjustment that these units suggest."""
+        """The adjustment estimated from these units."""
         if self.per <= 0.0:
             raise InputError("per", "per: all denominators are 0: is it the right column?")
         variance = float(self.spread[2, 2])
@@ -175,27 +175,27 @@ class Centre(NamedTuple):
 
 
 def adjusted_mean(arm: Centre, pooled: Centre) -> tuple[float, float]:
-    """The mean of an arm's metric and its variance for one unit, adjusted as all units suggest."""
+    """Return an arm's adjusted mean and its variance per unit, with the pooled slope."""
     theta = pooled.adjustment.theta
     mean = arm.ratio - theta * (arm.covariate - pooled.covariate)
     variance = arm.ratio_variance + theta**2 * arm.spread[2, 2] - 2.0 * theta * arm.with_covariate
-    # Where all units have one ratio, rounding may leave less than nothing.
+    # If all units have the same ratio, rounding may make the variance negative.
     return mean, max(0.0, float(variance))
 
 
 PROBABILITY = "probability_"
-"""Columns with the probability of each arm, with its number behind."""
+"""Prefix of the columns with the probability of each arm; the number of the arm follows."""
 
 CLOSE = 1e-6
-"""By how much the probabilities of a unit may exceed 1 in total."""
+"""Tolerance for the sum of a unit's probabilities above 1."""
 
 PARTS = ("weight", "scored", "squares", "squares_scored", "squares_scored_twice", "heaviest")
-"""Parts of scores that a row has for each rival arm."""
+"""Names of the sums in a reduced row for each rival arm."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Per day of arrival, arm and rival arm: sums of weights, and of weighted outcomes.
+    """Sums of weights and of weighted outcomes, per day of arrival, arm and rival arm.
 
     `weight` is the sum of the weights s of the arm's units against the rival, `scored` that of
     s X, `squares`, `squares_scored` and `squares_scored_twice` those of s^2, s^2 X and s^2 X^2, and
@@ -212,9 +212,9 @@ class Scores:
 
 
 def score_sums(units: Any, value: Any, arms: int) -> dict[str, Any]:
-    """The sums that `Scores` is made of, as expressions over a table with one row per unit.
+    """Return the expressions of the sums in `Scores`, over a table with one row per unit.
 
-    Units whose value is null are excluded, and count for nothing.
+    Units whose value is null are excluded from all sums.
     """
     import ibis
 
@@ -229,7 +229,7 @@ def score_sums(units: Any, value: Any, arms: int) -> dict[str, Any]:
         "largest_total": total.max(),
         "unlogged": ibis.ifelse(assigned.isnull() | total.isnull(), 1, 0).sum(),
     }
-    # A unit of the log got one of these arms: given that, their probabilities add up to 1.
+    # Each unit of the log got one of these arms, so their probabilities are normalised to 1.
     propensity = ibis.ifelse(value.isnull(), ibis.null("float64"), total.nullif(0.0))
     probabilities, assigned = [p / propensity for p in probabilities], assigned / propensity
     for j, rival in enumerate(probabilities):
@@ -250,7 +250,7 @@ def score_sums(units: Any, value: Any, arms: int) -> dict[str, Any]:
 
 
 def laid_out(rows: Sequence[Record], first: date, days: int, arms: int) -> Scores | None:
-    """Scores from reduced rows; None if the log has no probabilities."""
+    """Return the scores of reduced rows as arrays; None if the log has no probabilities."""
     if not rows or "unlogged" not in rows[0]:
         return None
     shape = (days, arms, arms)

@@ -1,7 +1,7 @@
-"""From rows to sums per arm and day, computed in the database.
+"""Compute sums per arm and day from rows, in the database.
 
-Every shape of a log has one query here: a table of units, assignments with events that still grow,
-and rows that are sums already, which are the same as the sums of a table of their units.
+Each shape of a log has a query here: a table of units, assignments with events that still grow,
+and rows that are sums already, which give the same result as the table of their units.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bascule.core.outcomes import Outcome
 
 
 def without_value(units: Any) -> dict[int, Valueless]:
-    """The units of each arm that have rows, and how many of them have no value in any of these."""
+    """Return, for each arm, the number of units that have rows, and of those without any value."""
     units = placed(units)
     if "events" in units.columns:
         units = units.filter(units.events.notnull())
@@ -38,12 +38,12 @@ def by_arrival(
     *,
     zero_or_one: bool = False,
 ) -> list[Record]:
-    """Units, outcomes, their squares and their cubes per arm and day of arrival.
+    """Return units and the sums of outcomes, squares and cubes, per arm and day of arrival.
 
     `units` has a row per unit. A unit without any value has the outcome `missing`, or is left out
-    if such units are excluded. Outcomes beyond the limits count as the nearest limit. Units that
-    have the entry of their arm are grouped by it, and `entries` says which arm it means.
-    Where outcomes are sure to be 0 or 1, their sum says all the rest.
+    if such units are excluded. Outcomes beyond the limits count as the nearest limit. If `units`
+    has a column `entry`, rows are grouped by this entry of the arm column, and `entries` maps it to
+    the arm. With `zero_or_one` squares, cubes and extremes follow from the sums.
     """
     import ibis
 
@@ -83,7 +83,7 @@ def by_arrival(
     for name in ("early", "late", "events", "moved"):
         if name in units.columns:
             sums[name] = units[name].sum()
-    # A unit that is excluded has no denominator and no covariate either.
+    # An excluded unit has no denominator and no covariate either.
     present = {
         name: value.isnull().ifelse(ibis.null("float64"), units[name])
         for name in ("per", "covariate")
@@ -95,7 +95,7 @@ def by_arrival(
     if scored:
         sums |= score_sums(units, value, arms)
     elif "entry" in units.columns and entries is not None:
-        # An entry of the arm's column is quicker to group by than the number of the arm.
+        # Grouping by the entry of the arm column is quicker than by the number of the arm.
         keys["entry"] = units.entry
         del keys["arm"]
     rows = run(units.group_by(**keys).agg(**sums))
@@ -113,15 +113,15 @@ def _of_ones(row: Record) -> Record:
 
 
 def _outcome(request: Request, units: Any) -> Any:
-    """The outcome of a unit; one without any value has `missing`, or none if it is excluded."""
+    """Return the outcome of a unit; without any value it is `missing`, or null if excluded."""
     return units.outcome if request.exclude else units.outcome.fill_null(request.missing)
 
 
 def unfit_outcomes(request: Request, units: Any) -> Unfit | None:
-    """The outcomes that a model does not allow, by its own `check_value`; None if there are none.
+    """Count the outcomes that the model's `check_value` rejects; None if there are none.
 
-    Every different outcome is checked once. Those beyond both limits are capped elsewhere, and
-    nothing is checked where a model says no more than its limits.
+    Each distinct outcome is checked once. Outcomes beyond the limits are capped elsewhere, and
+    nothing is checked if the model requires no more than its limits.
     """
     model = request.strict_outcome
     if model is None:
@@ -145,11 +145,10 @@ def unfit_outcomes(request: Request, units: Any) -> Unfit | None:
 
 
 def growth(events: Any, units: Any, aggregate: str, limits: Outcome | None) -> list[Record]:
-    """What the outcomes of assigned units grow by, per arm, day of arrival and day.
+    """Return the growth of the outcomes of assigned units, per arm, day of arrival and day.
 
-    A unit's outcome at the end of a day is what it has given by then, within the limits: the sum of
-    its values, or whether any is not 0. It is 0 before its first value, so each arrival is a step
-    to 0.
+    A unit's outcome at the end of a day is the sum of its values by then, or whether any is not 0,
+    within the limits. It is 0 before its first value, so outcomes start at 0 on arrival.
     """
     names = [name for name in units.columns if name not in ("unit", "rows")]
     both = joined(events, units, names)
@@ -178,12 +177,12 @@ def growth(events: Any, units: Any, aggregate: str, limits: Outcome | None) -> l
 
 
 def _with_before(days: Any, aggregate: str) -> Any:
-    """The outcome at the end of each day, and at the end of the last day before it with rows."""
+    """Add the outcome at the end of each day, and of the unit's previous day with rows."""
     import ibis
 
     order = ibis.cumulative_window(group_by="unit", order_by="day")
     if aggregate == "sum":
-        # One window less than for any other, which halves the time.
+        # One window fewer than for other aggregates, which halves the time.
         days = days.mutate(now=days["given"].sum().over(order))
         return days.mutate(before=days["now"] - days["given"])
     days = days.mutate(now=days["given"].max().over(order))
@@ -192,14 +191,14 @@ def _with_before(days: Any, aggregate: str) -> Any:
 
 
 def _grown(days: Any, limits: Outcome | None) -> Any:
-    """Steps of the outcome, of its square and of its cube, from one row per unit and day."""
+    """Sum the steps of outcomes, squares and cubes, from one row per unit and day."""
     keys = ["arm", "arrival", "day"] + (["segment"] if "segment" in days.columns else [])
     now, before = days["now"], days["before"]
     extra = {}
     if limits is not None:
         low, high = limits.low, limits.high
         beyond, was_beyond = ((v < low) | (v > high) for v in (now, before))
-        # A unit is counted on the day on which it passes a limit.
+        # A unit is counted on the day on which it crosses a limit.
         extra["clipped"] = counting(beyond & ((days["day"] == days["arrival"]) | ~was_beyond)).sum()
         now, before = (v.clip(low, high) for v in (now, before))
     step = now - before
@@ -215,7 +214,7 @@ def _grown(days: Any, limits: Outcome | None) -> Any:
 
 
 def counted(rows: Any, arms: tuple[str, ...]) -> list[Record]:
-    """The units, totals and squares that arrived on each day; without squares they are 0 or 1."""
+    """Return the units, totals and squares per day, from rows of sums; without squares, for 0/1."""
     rows = good(rows)
     names = {"count": "units", "value": "total", "squares": "squares"}
     keys = {"arm": rows.code, "day": rows.time.date()}
@@ -229,9 +228,9 @@ def counted(rows: Any, arms: tuple[str, ...]) -> list[Record]:
 
 
 def latest(rows: Any) -> Any:
-    """The last row of each arm, where rows have what was counted up to their time.
+    """Return the last row of each arm, if rows have running totals.
 
-    All of them get the same time, that of the last one.
+    All rows get the time of the latest one.
     """
     rows = good(rows)
     groups = [name for name in ("code", "segment") if name in rows.columns]
@@ -249,7 +248,7 @@ def latest(rows: Any) -> Any:
 
 
 def ask_about_growth(sums: list[Record]) -> None:
-    """Raise `InputError` where the counts of all arms grow from day to day, as totals do."""
+    """Raise `InputError` if the counts of all arms grow from day to day, as running totals do."""
     by_segment: dict[str, dict[int, list[float]]] = {}
     for row in sums:
         by_arm = by_segment.setdefault(row.get("segment", ""), {})
@@ -259,7 +258,7 @@ def ask_about_growth(sums: list[Record]) -> None:
 
 
 def _checked(row: Record, arms: tuple[str, ...]) -> Record:
-    """The sums of a day as `by_arrival` has them; refuse counts that are none."""
+    """Return the sums of a day in the form of `by_arrival`; raise an error for invalid counts."""
     arm, day = arms[row["arm"]], row["day"]
     row = row | {p: float(row[p] or 0.0) for p in ("units", "total", "squares") if p in row}
     units, total = row["units"], row["total"]

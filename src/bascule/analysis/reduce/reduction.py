@@ -1,4 +1,4 @@
-"""From the rows of a log to the small table of sums.
+"""Reduce the rows of a log to the small table of sums.
 
 A log has one of two shapes: a table of units, or assignments with events. Without assignments, a
 unit is assigned with its first event. Rows that are sums become a table of units by a query.
@@ -33,7 +33,7 @@ MADE_ONE = {
     "any": "a unit counts as 1 if one of its rows does; for the share of rows, such as judgements, "
     "take the metric '{name} per row'",
 }
-"""What is made of several rows of a unit, by the aggregate, and what to do if it is not meant."""
+"""Note on how several rows of a unit were combined, by aggregate, and what to do otherwise."""
 
 BY_ONE = (
     "most clusters have units of several arms, so units were assigned one by one: the units of a "
@@ -43,7 +43,7 @@ BY_ONE = (
 
 
 def reduced(request: Request, log: ResolvedLog) -> Reduced:
-    """Reduce a log to sums per arm and day, and to what is to be said of how it was read."""
+    """Reduce a log to sums per arm and day, with counts of excluded rows and other findings."""
     if request.outcome is not None and request.outcome.pairs:
         raise InputError(
             "assignments",
@@ -90,13 +90,13 @@ def reduced(request: Request, log: ResolvedLog) -> Reduced:
         rows=rows + sum(left_out.values()),
         excluded=excluded,
         examples={reason: entries for reason, entries in examples.items() if entries},
-        # A column of nothing but words has been read as it was meant.
+        # If the whole column is words, no row stands out.
         worded=survey.worded if survey.worded + survey.blank < usable else 0,
     )
 
 
 def _surveyed(request: Request, log: ResolvedLog) -> tuple[ResolvedLog, tables.Survey]:
-    """Look at the rows of a log, and make the work on them as little as they allow."""
+    """Survey the rows of a log, and choose the quickest way to read them that the rows allow."""
     if (
         request.until is None
         and not log.columns.adjusted
@@ -108,13 +108,13 @@ def _surveyed(request: Request, log: ResolvedLog) -> tuple[ResolvedLog, tables.S
             return replace(log, rows=complete(log.table, log.columns, log.arms)), survey
     value = log.columns.value
     if value is not None and log.table[value].type().is_string():
-        # Text is turned into numbers once, not in every pass.
+        # Convert text to numbers once, not in every pass.
         log = replace(log, rows=stored(log.rows, "bascule_rows"))
     return log, tables.surveyed(log.rows)
 
 
 def _counted(request: Request, log: ResolvedLog) -> Reduced:
-    """Rows that are sums: what a table of their units would add up to."""
+    """Reduce rows that are sums, with the same result as for a table of their units."""
     if request.measure is not None:
         raise InputError("design", "design: a window needs units, and rows are sums")
     model, names = request.outcome, log.arms.names
@@ -138,9 +138,9 @@ def _counted(request: Request, log: ResolvedLog) -> Reduced:
 def _of_units(
     request: Request, log: ResolvedLog, survey: tables.Survey, assigned: tables.Survey | None
 ) -> Reduced:
-    """Outcomes that come once a unit, or grow: from either shape of a log."""
+    """Reduce a table of units, or assignments with events; outcomes are final or still grow."""
     rows, columns, arms = log.rows, log.columns, len(log.arms.names)
-    # A unit with a single row has given all that it will.
+    # The outcome of a unit with a single row is final.
     single = assigned is None and (columns.unit is None or tables.one_row_each(rows, survey))
     duplicates, repeated = None, False
     if columns.unit is not None:
@@ -186,7 +186,7 @@ def _of_units(
 
 
 def _check_final(request: Request, log: ResolvedLog, *, final: bool, at_once: bool) -> None:
-    """Refuse what needs outcomes that do not grow any more."""
+    """Raise an error for options that need final outcomes."""
     if not final and any(name.startswith(PROBABILITY) for name in log.arrivals.columns):
         raise InputError(
             "probability",
@@ -201,19 +201,19 @@ def _check_final(request: Request, log: ResolvedLog, *, final: bool, at_once: bo
 
 
 def _grown(request: Request, log: ResolvedLog) -> ReducedTable:
-    """The sums of outcomes that grow from the units' assignment on."""
+    """Return the table of sums for outcomes that grow from the assignment of units on."""
     units = tables.units_of(log.arrivals, log.rows, exclude_moved=request.exclude_moved)
     units = stored(units, "bascule_units")
     events = log.rows
     if log.assigned is None:
-        # Rows with a value of 0 change no outcome, and most rows of most logs have one.
+        # Rows with a value of 0 do not change an outcome, and are the majority in most logs.
         events = events.filter(events.value != 0.0)
     grown = query.growth(events, units, request.aggregate, request.limits)
     return table_of(grown, len(log.arms.names), request.blocks)
 
 
 def _in_clusters(request: Request, units: Any) -> tuple[Any, tuple[str, ...]]:
-    """The clusters of units, and a note if units were assigned one by one."""
+    """Return a table of clusters, and a note if units were assigned individually."""
     if not request.exclude:
         units = units.mutate(outcome=units.outcome.fill_null(request.missing))
     clusters = tables.clustered(units, by_arm=False)
@@ -232,7 +232,7 @@ def _of_assignments(reasons: dict[str, Count]) -> dict[str, Count]:
 
 
 def _end_of_log(request: Request, surveys: list[tables.Survey]) -> datetime:
-    """When the log ends: as stated with `until`, or with the day of its last row."""
+    """Return the end of the log: `until` if stated, else the end of the day of its last row."""
     if request.until is not None:
         return request.until
     last = [survey.last for survey in surveys if survey.last is not None]

@@ -19,13 +19,13 @@ from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.core.types import FloatArray
 
 MOST_GROWING = 1000
-"""Outcomes that grow are kept for every day of arrival and every later day: 64 MB for two arms."""
+"""Maximum number of days for outcomes that grow: kept per day of arrival and later day, 64 MB."""
 
 IN_TWO_ARMS = "unit in two arms"
 
 
 class Axes(NamedTuple):
-    """Which axes of an array are those of days, and which those of arms."""
+    """The axes of an array that are days, and those that are arms."""
 
     days: tuple[int, ...]
     arms: tuple[int, ...]
@@ -38,13 +38,13 @@ PUT_TOGETHER = {
     "lows": np.minimum,
     "highs": np.maximum,
 }
-"""How the arrays of days become those of weeks."""
+"""Functions that merge the arrays of days into arrays of weeks."""
 
 SCORES_TOGETHER = dict.fromkeys((*PARTS, "clock"), np.add) | {"heaviest": np.maximum}
 
 
 class Growth(NamedTuple):
-    """What outcomes grew by, per day of arrival, day and arm.
+    """Growth of outcomes per day of arrival, day and arm.
 
     Sums over units of the steps of their outcomes, and of the steps of the squares and cubes of
     their outcomes.
@@ -57,12 +57,11 @@ class Growth(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """What the units of each arm (columns) that arrived on each day (rows) have shown.
+    """Sums over the units of each arm (columns) that arrived on each day (rows).
 
-    `totals`, `squares` and `cubes` are sums of the outcomes as they stand at the end of the log,
-    of their squares and of their third powers; without cubes their skewness is not known.
-    `growth` is there where outcomes keep growing.
-    `moments` are sums of products with denominators and covariates.
+    `totals`, `squares` and `cubes` are sums of the outcomes at the end of the log, of their squares
+    and of their third powers; without cubes the skewness is unknown. `growth` is present if
+    outcomes keep growing. `moments` are sums of products with denominators and covariates.
     """
 
     days: tuple[date, ...]
@@ -78,7 +77,7 @@ class Sums:
 
     @classmethod
     def blank(cls, days: tuple[date, ...], arms: int) -> Sums:
-        """Sums of no units, to be filled."""
+        """Return sums of zero units, to be filled."""
         shape = (len(days), arms)
         units, totals, squares = (np.zeros(shape) for _ in range(3))
         return cls(days, units, totals, squares, np.full(shape, np.inf), np.full(shape, -np.inf))
@@ -95,7 +94,7 @@ class Sums:
 
     @property
     def two_values(self) -> tuple[float, float] | None:
-        """The only two numbers that outcomes are, neither of them 0; None if there are others."""
+        """The two values of the outcomes, if there are exactly two and neither is 0; else None."""
         low, high = float(self.lows.min()), float(self.highs.max())
         if self.growth is not None or low == 0.0 or not low < high < np.inf:
             return None
@@ -107,32 +106,32 @@ class Sums:
         return (low, high) if abs(inside) <= 1e-9 * units * (high - low) ** 2 else None
 
     def statistics(self, last: int | None = None) -> Statistics:
-        """What units that arrived before day `last` have shown."""
+        """Return the statistics of the units that arrived before day `last`."""
         parts = (self.units, self.totals, self.squares)
         return _statistics(*(part[:last].sum(axis=0) for part in parts))
 
     def periods(self) -> list[Statistics]:
-        """What the units that arrived on each day have shown, for the diagnostics.
+        """Return the statistics of the units of each day of arrival, for the diagnostics.
 
-        Outcomes that still grow are taken as they stood on the day of arrival.
+        Outcomes that still grow are taken at the end of the day of arrival.
         """
         totals, squares = self.totals, self.squares
         if self.growth is not None:
             arrival = np.arange(len(self.days))
             totals = self.growth.totals[arrival, arrival]
             squares = self.growth.squares[arrival, arrival]
-        # The squares of outcomes that are differences may be too small by what was rounded off.
+        # Squares computed from differences may be slightly too small by rounding.
         squares = np.maximum(squares, totals**2 / np.maximum(self.units, 1.0))
         return [_statistics(*parts) for parts in zip(self.units, totals, squares, strict=True)]
 
     def counts(self) -> list[int]:
-        """Units of each arm."""
+        """Return the number of units of each arm."""
         return [int(n) for n in self.units.sum(axis=0)]
 
     def at_end_of(self, day: int) -> tuple[tuple[int, ...], tuple[float | None, ...]]:
-        """Units of each arm by the end of a day, and the means of their outcomes as of then.
+        """Return the units of each arm at the end of a day, and the means of their outcomes.
 
-        The mean of a ratio is that of the sums, without adjustment.
+        The mean of a ratio is the ratio of the sums, without adjustment.
         """
         units, totals = self.units[: day + 1].sum(axis=0), self.totals[: day + 1].sum(axis=0)
         counts = units
@@ -145,7 +144,7 @@ class Sums:
         return tuple(int(n) for n in units), tuple(means)
 
     def of_arms(self, places: Sequence[int]) -> Sums:
-        """The sums of some arms alone, in the order of their places."""
+        """Return the sums of the arms at these positions, in this order."""
 
         def taken(part: FloatArray, axes: Axes, _: np.ufunc) -> FloatArray:
             for axis in axes.arms:
@@ -156,13 +155,13 @@ class Sums:
         return sums if sums.units.any() else sums.first(0)
 
     def first(self, days: int) -> Sums:
-        """The sums of the first days of arrival alone."""
+        """Return the sums of the first `days` days of arrival."""
         if days == len(self.days):
             return self
         return self._changed(lambda part, *_: part[:days], days=self.days[:days])
 
     def merged(self, block: Block) -> Sums:
-        """Sums whose rows are days or weeks; each has the date of its last day.
+        """Return the sums with days merged into blocks, each dated by its last day.
 
         Weeks are counted from the first day, and the last one may be shorter.
         """
@@ -181,9 +180,9 @@ class Sums:
     def _changed(
         self, change: Callable[[FloatArray, Axes, np.ufunc], FloatArray], **changes: Any
     ) -> Sums:
-        """Return the sums with a change of all arrays, and `changes` as given.
+        """Return the sums with a function applied to all arrays, and with other `changes`.
 
-        The change gets the axes of an array, and what puts parts of it together.
+        The function gets an array, its axes, and the ufunc that merges its parts.
         """
         parts: dict[str, Any] = {
             name: None if (part := getattr(self, name)) is None else change(part, BY_ARM, combine)
@@ -212,7 +211,7 @@ def _statistics(units: FloatArray, totals: FloatArray, squares: FloatArray) -> S
 
 
 def added(parts: Iterable[Sums]) -> Sums:
-    """The sums of all segments together; scores and growth are those of a segment alone."""
+    """Return the sums over all segments, without scores and growth."""
     segments = list(parts)
     first, last = min(s.days[0] for s in segments), max(s.days[-1] for s in segments)
     total = Sums.blank(days_between(first, last), segments[0].units.shape[1])
@@ -229,13 +228,13 @@ def added(parts: Iterable[Sums]) -> Sums:
 
 @dataclass(frozen=True, slots=True)
 class ReducedTable:
-    """The reduced table: the sums of each segment, and what was excluded, by reason.
+    """The sums of each segment, and the number of excluded rows or units by reason.
 
-    Of the `events` of known units, `late` came after the windows of their units. `clipped` counts
-    for each arm the outcomes beyond the limits, which count as the nearest one. `moved` units have
-    rows in other arms than that of their first row. `arrivals` are the units of each segment by
-    block, hour and arm, and `periods` those by period of constant shares and arm. Where blocks are
-    shorter than a day, `parts` has the sums of each.
+    Of the `events` of known units, `late` came after the windows of their units. `clipped` has for
+    each arm the number of outcomes beyond the limits, which count as the nearest limit. `moved` is
+    the number of units with rows in another arm than that of their first row. `arrivals` has the
+    units of each segment by block, hour and arm, and `periods` those by period of constant weights
+    and arm. If blocks are shorter than a day, `parts` has the sums of each block.
     """
 
     segments: dict[str, Sums]
@@ -250,27 +249,27 @@ class ReducedTable:
 
     @property
     def at_once(self) -> bool:
-        """Whether outcomes are those at the end of the log, and not followed as they grew."""
+        """Whether outcomes are taken at the end of the log, not followed day by day."""
         return all(sums.growth is None for sums in self.segments.values())
 
 
 WITHOUT_VALUE = "unit without any value"
 
 CAPPED = "outcome beyond the limits, counted as the nearest"
-"""What is counted beside the units and events that do not count, and is not excluded itself."""
+"""Count reported with the excluded units and events, although these outcomes are not excluded."""
 
 EXCLUDED = {
     "early": "event before its unit came",
     "without_value": WITHOUT_VALUE,
     "clipped": CAPPED,
 }
-"""Reasons why units or events do not count, by the column of the reduced rows that counts them."""
+"""Reasons to exclude units or events, by the column of the reduced rows that counts them."""
 
 
 def table_of(rows: Sequence[Record], arms: int, blocks: Blocks = DAYS) -> ReducedTable:
-    """Lay reduced rows out, a segment at a time, by day, and by block if blocks are shorter.
+    """Return the table of reduced rows: per segment, by day, and by block if blocks are shorter.
 
-    Rows of outcomes that grow have an arrival and a day, others a day only.
+    Rows of outcomes that grow have an arrival and a day, others only a day.
     """
     excluded = {IN_TWO_ARMS: 0, "unit in two segments": 0}
     for row in rows:
@@ -298,7 +297,7 @@ def table_of(rows: Sequence[Record], arms: int, blocks: Blocks = DAYS) -> Reduce
 
 
 def _check_changes(rows: Sequence[Record], blocks: Blocks) -> None:
-    """Refuse weights that changed within a day where the log has no times of the day."""
+    """Raise an error if weights changed within a day but the log has no times of day."""
     inner = [change for change in blocks.changes if change.time() != time.min]
     if inner and not any(row.get("hour") for row in rows):
         raise InputError(
@@ -311,9 +310,9 @@ def _check_changes(rows: Sequence[Record], blocks: Blocks) -> None:
 def _arrivals(
     segments: Mapping[str, list[Record]], arms: int, blocks: Blocks
 ) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
-    """The units of segments by block, hour and arm, and by period of constant shares and arm.
+    """Return the units of each segment by block, hour and arm, and by period and arm.
 
-    All are at hour 0 where hours are not known.
+    All units are at hour 0 if hours are unknown.
     """
     by_hour, by_period = {}, {}
     for name, rows in segments.items():
@@ -330,13 +329,13 @@ def _arrivals(
 
 
 def _ends(days: Iterable[date]) -> tuple[date, date]:
-    """The first and the last of some days."""
+    """Return the first and the last of some days."""
     known = list(days)
     return min(known), max(known)
 
 
 def by_segment(rows: Iterable[Record]) -> dict[str, list[Record]]:
-    """The reduced rows of units that have one arm and one segment, by the segment."""
+    """Return the reduced rows by segment, without units that have two arms or two segments."""
     segments: dict[str, list[Record]] = {}
     for row in rows:
         if row["arm"] is not None and row["arm"] >= 0:
@@ -365,7 +364,7 @@ def _laid_out(rows: list[Record], arms: int, blocks: Blocks = DAYS) -> Sums:
     totals, squares, cubes = (np.zeros((len(days), *shape)) for _ in range(3))
     for row in rows:
         units[place(row, "arrival" if grows else "day"), row["arm"]] += row["units"]
-    # Where every unit was excluded because it has no value, nothing else is known.
+    # If all units of a row were excluded for lack of a value, nothing else is known.
     known = [row for row in rows if row["low"] is not None]
     for row in known:
         day, arm = place(row), row["arm"]
@@ -392,7 +391,7 @@ def _laid_out(rows: list[Record], arms: int, blocks: Blocks = DAYS) -> Sums:
 def _moments(
     rows: list[Record], place: Callable[[Record], int], shape: tuple[int, int]
 ) -> FloatArray | None:
-    """The products of the reduced rows; None where a log has no denominator and no covariate."""
+    """Return the products of the reduced rows; None without denominator and covariate."""
     if not rows or not any(name.startswith("moment_") for name in rows[0]):
         return None
     products = np.zeros((*shape, len(POWERS)))

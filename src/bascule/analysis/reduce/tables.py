@@ -1,4 +1,4 @@
-"""Rows of a log: what they hold, which of them cannot be used, and tables of units made of them."""
+"""Survey the rows of a log, and make tables of units from them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from bascule.core.inputs.checks import LARGEST
 from bascule.core.metrics.measure import Measure
 
 TWO_ARMS, TWO_SEGMENTS = -1, -2
-"""What stands in place of an arm for units that are excluded."""
+"""Values of `arm` for excluded units: in two arms, in two segments."""
 
 CONSTANT = ("covariate", "cluster")
-"""What is known of a unit besides its arm, its segment and its probabilities."""
+"""Columns that are constant for a unit, besides its arm, segment and probabilities."""
 
 
 def units_of(rows: Any, events: Any, *, exclude_moved: bool = False) -> Any:
-    """Assignments: a row per unit with its arm, its first moment and the number of its rows.
+    """Return a row per unit: its arm, its first time and the number of its rows.
 
-    A unit belongs to the arm of its first row. `lowest` and `highest` are the arms that it has at
-    that moment, which differ if it has two at once; `moved` says that another row has another arm.
-    With `exclude_moved` they are those of all its rows. Either table may be in
-    memory, and is then sent to where the other is.
+    A unit belongs to the arm of its first row. `lowest` and `highest` are its arms at the time of
+    that row; they differ if it has two at once. `moved` says that a later row has another arm. With
+    `exclude_moved`, `lowest` and `highest` are taken over all rows. Either table may be in memory,
+    and is then sent to the database of the other.
     """
     rows = good(rows)
     in_duckdb = is_duckdb(rows) and is_duckdb(events)
@@ -32,14 +32,14 @@ def units_of(rows: Any, events: Any, *, exclude_moved: bool = False) -> Any:
 
 
 MOST_CODES = 1024
-"""Above the number of any arm, and small enough for microseconds since 1970 times it."""
+"""Factor above the number of any arm; microseconds since 1970 times it still fit 64 bits."""
 
 
 def _about_unit(rows: Any, in_duckdb: bool, exclude_moved: bool) -> dict[str, Any]:
-    # One number orders rows by their time and then by their arm.
+    # A single number orders rows by time and then by arm.
     clock, code = _clock(rows, in_duckdb) * MOST_CODES, rows.code.cast("int64")
     first = [(clock + code).min(), (clock + (MOST_CODES - 1 - code)).min()]
-    # The remainder of a time before 1970 is below 0.
+    # The remainder of a time before 1970 is negative.
     low, high = ((key % MOST_CODES + MOST_CODES) % MOST_CODES for key in first)
     parts = {
         "lowest": low.cast("int16"),
@@ -55,7 +55,7 @@ def _about_unit(rows: Any, in_duckdb: bool, exclude_moved: bool) -> dict[str, An
 
 
 def _clock(rows: Any, in_duckdb: bool) -> Any:
-    """The time of a row as a whole number: of microseconds, or of seconds outside of DuckDB."""
+    """Return the time of a row in microseconds, or in seconds outside of DuckDB, as an integer."""
     import ibis
     import ibis.expr.datatypes as dt
 
@@ -75,14 +75,14 @@ def _constant(rows: Any) -> list[str]:
 
 
 def counting(condition: Any) -> Any:
-    """1 where it holds and 0 where not; null stays null. Not every database casts to that."""
+    """Return a condition as 1 or 0, null if null; not every database has such a cast."""
     import ibis
 
     return ibis.ifelse(condition.isnull(), ibis.null("int64"), ibis.ifelse(condition, 1, 0))
 
 
 def aggregated(value: Any, time: Any, aggregate: str, condition: Any = None) -> Any:
-    """What the values of a unit add up to; null where it has none."""
+    """Return the aggregate of a unit's values; null if it has none."""
     if aggregate == "any":
         return counting(value != 0.0).max(where=condition).cast("float64")
     if aggregate == "mean":
@@ -94,7 +94,7 @@ def aggregated(value: Any, time: Any, aggregate: str, condition: Any = None) -> 
 
 
 def units_of_rows(rows: Any, aggregate: str) -> Any:
-    """A table of units whose rows are units already."""
+    """Return a table of units from rows that are one unit each."""
     rows = good(rows)
     value = counting(rows.value != 0.0).cast("float64") if aggregate == "any" else rows.value
     columns = [name for name in ("segment", "per", "entry") if name in rows.columns]
@@ -104,7 +104,7 @@ def units_of_rows(rows: Any, aggregate: str) -> Any:
 
 
 def units_to_date(rows: Any, aggregate: str, *, exclude_moved: bool = False) -> Any:
-    """A table of units that arrive with their first row: all their values in the log together."""
+    """Return a table of units that arrive with their first row, with aggregated values."""
     rows = good(rows)
     about = _about_unit(rows, is_duckdb(rows), exclude_moved)
     about |= {"per": rows.per.sum()} if "per" in rows.columns else {}
@@ -112,9 +112,9 @@ def units_to_date(rows: Any, aggregate: str, *, exclude_moved: bool = False) -> 
 
 
 def units_with_events(events: Any, units: Any, measure: Measure | None, aggregate: str) -> Any:
-    """A table of units from assignments and events: the outcome, and what did not count and why.
+    """Return a table of units from assignments and events, with counts of excluded events.
 
-    The outcome is null where a unit has no event. Without a measure all events from the unit's
+    The outcome is null if a unit has no event. Without a measure, all events from the unit's
     arrival on count.
     """
     import ibis
@@ -139,7 +139,7 @@ def units_with_events(events: Any, units: Any, measure: Measure | None, aggregat
 
 
 def joined(events: Any, units: Any, names: list[str]) -> Any:
-    """Every good event of a known unit with some facts about the unit."""
+    """Return the usable events of known units, joined with columns of the units."""
     rows = good(events)
     denominator = [name for name in ("per",) if name in rows.columns]
     rows = rows.select("unit", "value", *denominator, at=rows.time)
@@ -147,11 +147,11 @@ def joined(events: Any, units: Any, names: list[str]) -> Any:
 
 
 def clustered(units: Any, *, by_arm: bool) -> Any:
-    """A table of clusters: the sum over their units, and their number or that of denominators.
+    """Return a table of clusters: the sums of outcomes, and of denominators or units.
 
     Units without an outcome do not count. With `by_arm` a cluster has a row for each of its arms.
-    The covariate of a cluster is the sum over its units of their distance from the mean of all, so
-    that a large cluster is not expected to differ.
+    The covariate of a cluster is the sum of its units' deviations from the mean of all units, so
+    that its expectation does not depend on the size of the cluster.
     """
     import ibis
 
@@ -175,7 +175,7 @@ def clustered(units: Any, *, by_arm: bool) -> Any:
 
 
 def mean_covariate(units: Any) -> float:
-    """The mean covariate of all units; refuse units that have none."""
+    """Return the mean covariate of all units; raise an error if any unit has none."""
     missing = counting(units.covariate.isnull()).sum()
     (row,) = run(units.agg(mean=units.covariate.mean(), missing=missing))
     check_covered(row["missing"])
@@ -183,7 +183,7 @@ def mean_covariate(units: Any) -> float:
 
 
 def placed(units: Any) -> Any:
-    """Units with `arm`: its number, or why they are excluded."""
+    """Return the units with a column `arm`: its number, or a negative code if excluded."""
     import ibis
 
     if "arm" in units.columns:
@@ -195,11 +195,11 @@ def placed(units: Any) -> Any:
 
 
 class Survey(NamedTuple):
-    """What one pass over the rows of a table shows of them.
+    """Summary of the rows of a table, made in one pass.
 
-    `excluded` and `examples` are by reason, `blank` and `worded` the usable rows without a value
-    and with a word for it. `units` is about how many units there are, to 10 % or so.
-    `zero_or_one` says that every value is surely one of the two.
+    `excluded` and `examples` are by reason. `blank` and `worded` count the usable rows without a
+    value, and with a word for one. `units` is the approximate number of units, to about 10 %. With
+    `zero_or_one` every value is known to be 0 or 1.
     """
 
     rows: int
@@ -214,9 +214,9 @@ class Survey(NamedTuple):
 
 
 def quick_survey(table: Any, columns: Columns, arms: Arms) -> Survey | None:
-    """A survey of a table in which every entry is there and of the right type; None for others.
+    """Return a survey of a table whose entries are all present and well typed; None for others.
 
-    It reads little of a file that has statistics, where `surveyed` reads all of it.
+    It reads little of a file with statistics, while `surveyed` reads all of it.
     """
     value, time = columns.value, columns.times
     if columns.arm is None or value is None or columns.totals or columns.no_unit:
@@ -226,7 +226,7 @@ def quick_survey(table: Any, columns: Columns, arms: Arms) -> Survey | None:
     if not (is_whole or kind.is_floating()):
         return None
     number = table[value].cast("int8") if kind.is_boolean() else table[value]
-    # The largest number is not a number if any is none.
+    # The maximum is NaN if any value is.
     parts = {"rows": table.count(), "low": number.min(), "high": number.max()}
     needed = [value]
     if columns.unit is not None:
@@ -252,7 +252,7 @@ def quick_survey(table: Any, columns: Columns, arms: Arms) -> Survey | None:
 
 
 def surveyed(rows: Any) -> Survey:
-    """Count the rows that cannot be used, by reason with examples, and look at the others."""
+    """Return a survey: the number of unusable rows, by reason with examples, and a summary."""
     parts = {"rows": rows.count(), "first": rows.time.min(), "last": rows.time.max()}
     if "value" in rows.columns:
         parts |= {
@@ -281,7 +281,7 @@ MOST_EXAMPLES = 3
 
 
 def _examples(rows: Any, reason: int) -> tuple[str, ...]:
-    """Some of the entries that made rows unusable for a reason."""
+    """Return examples of the entries that made rows unusable for a reason."""
     unusable = rows.filter(rows.bad == reason)
     raw = unusable.select(entry=unusable.raw).distinct().order_by("entry")
     entries = run(raw.filter(raw.entry.notnull()).limit(MOST_EXAMPLES))
@@ -289,7 +289,7 @@ def _examples(rows: Any, reason: int) -> tuple[str, ...]:
 
 
 def in_two_arms(rows: Any) -> tuple[str, ...]:
-    """Some of the units that have rows in two arms."""
+    """Return examples of the units that have rows in two arms."""
     usable = good(rows)
     codes = usable.group_by("unit").agg(lowest=usable.code.min(), highest=usable.code.max())
     codes = codes.filter(codes.lowest != codes.highest).select("unit").order_by("unit")
@@ -297,11 +297,11 @@ def in_two_arms(rows: Any) -> tuple[str, ...]:
 
 
 MOST_ROWS_COMPARED = 2_000_000
-"""In longer tables exact copies of rows are not looked for: it takes longer than all the rest."""
+"""Maximum number of rows that are searched for exact copies; this is the slowest step."""
 
 
 def copies(table: Any, rows: int) -> int | None:
-    """How many rows are exact copies of others; None if the table is too long to look."""
+    """Return the number of rows that are exact copies of others; None if the table is too long."""
     if rows > MOST_ROWS_COMPARED:
         return None
     different = table.distinct()
@@ -309,13 +309,13 @@ def copies(table: Any, rows: int) -> int | None:
 
 
 def only_copies(table: Any, unit: str, rows: int, duplicates: int) -> bool:
-    """Whether units have a row each but for the copies of rows."""
+    """Whether each unit has only one row apart from exact copies."""
     each = table.select(unit=table[unit])
     return int(run(each.agg(units=each.unit.nunique()))[0]["units"]) == rows - duplicates
 
 
 def one_row_each(rows: Any, about: Survey) -> bool:
-    """Whether no unit has more than one row that can be used."""
+    """Whether no unit has more than one usable row."""
     usable = about.rows - sum(about.excluded.values())
     if about.units < 0.85 * usable:
         return False
@@ -338,13 +338,13 @@ def one_row_each(rows: Any, about: Survey) -> bool:
             return False
     unit = good_rows.unit
     if unit.type().is_string() and is_duckdb(rows):
-        # As many different hashes as rows are as many units, and take less memory than the texts.
+        # Counting distinct hashes takes less memory than counting texts.
         unit = _hashed(unit)
     return int(run(good_rows.agg(units=unit.nunique()))[0]["units"]) == usable
 
 
 def _hashed(text: Any) -> Any:
-    """A whole number for each text, the same for the same one."""
+    """Return an integer hash of each text."""
     import ibis
     import ibis.expr.datatypes as dt
 
@@ -359,30 +359,30 @@ LARGEST_WHOLE = 2**63 - 1
 
 
 def _ascending(rows: Any) -> bool:
-    """Whether every unit is above the one before it, as in tables that are ordered by it.
+    """Whether each unit is larger than the previous one, as in tables ordered by unit.
 
-    It stops at the first that is not.
+    The query stops at the first counterexample.
     """
     steps = rows.select(falls=rows.unit <= rows.unit.lag())
     return not run(steps.filter(steps.falls).limit(1))
 
 
 MOST_BITS = 1_000_000_000
-"""The most different whole numbers that are counted as a row of bits: it takes 125 MB."""
+"""Maximum range of whole numbers that are counted with a bit string: 125 MB."""
 
 
 def _different(rows: Any, low: int, high: int) -> int:
-    """How many different units there are, each a bit in a row: a fraction of a list's time."""
+    """Return the number of distinct units, with a bit string, which is far faster than a set."""
     import ibis
     import ibis.expr.datatypes as dt
 
     @ibis.udf.agg.builtin(signature=((dt.int64, dt.int64, dt.int64), dt.string))
     def bitstring_agg(unit, low, high):  # type: ignore[no-untyped-def]
-        """Return a row of bits, one for each number between two."""
+        """Return a string of bits, one for each number from `low` to `high`."""
 
     @ibis.udf.scalar.builtin(signature=((dt.string,), dt.int64))
     def bit_count(bits):  # type: ignore[no-untyped-def]
-        """Return how many bits are set."""
+        """Return the number of bits that are set."""
 
     bits = bitstring_agg(rows.unit.cast("int64"), low, high)
     return int(run(rows.agg(units=bit_count(bits)))[0]["units"])

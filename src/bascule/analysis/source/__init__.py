@@ -1,1 +1,1 @@
-"""Where a log comes from, and which of its columns are used."""
+"""Sources of a log: files, data frames and databases."""

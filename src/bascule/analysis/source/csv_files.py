@@ -1,10 +1,10 @@
-"""CSV files, of which every line is checked before it is used.
+"""Read CSV files, checking every line.
 
-DuckDB takes the types of columns from the first lines of a file. Beyond these it stops at a text
-among numbers, rounds 0.5 to a whole number and drops the zeros of 007; a zone among times without
-one it drops anywhere. So it reads all lines as text, and writes down those that it cannot read. A
-column then gets a type if every entry surely has it. Otherwise it stays text, which is read with
-more care later on.
+DuckDB detects the types of columns from the first lines of a file. After these it fails at text
+among numbers, rounds 0.5 to a whole number and drops the zeros of 007; it always drops a time
+zone among times without one. So all lines are read as text, and rejected lines are recorded. A
+column then gets a type if every entry certainly has it. Otherwise it stays text, which is parsed
+with more care later on.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from bascule.analysis.source import places
 from bascule.core.errors import InputError
 
 SNIFFED = 200_000
-"""Lines of a CSV file from which its form is detected."""
+"""Number of lines from which the form of a CSV file is detected."""
 
 SAMPLE = 1000
-"""Lines that show first which types a column may have."""
+"""Number of first lines in which the possible types of a column are tried."""
 
 SEPARATORS = ",;\t|"
 
 OLDER, FEWEST_OLDER = "cp1252", 3
-"""The encoding of files that are not in UTF-8, and the fewest lines that show it."""
+"""Encoding assumed for files that are not in UTF-8, and the minimum number of lines showing it."""
 
 EMPTY = "(empty)"
 """What DuckDB's CSV sniffer writes for a character that a file does not use."""
 
 RAGGED = ("MISSING COLUMNS", "TOO MANY COLUMNS")
-"""Kinds of lines that are excluded and counted; a file with any other broken line is refused."""
+"""Kinds of rejected lines that are excluded and counted; any other kind is an error."""
 
 QUOTES, ENCODING = "UNQUOTED VALUE", "INVALID ENCODING"
 REJECTS, SCANS = "bascule_rejects", "bascule_scans"
@@ -47,7 +47,7 @@ MOST_REJECTS = 100_000
 MOST_EXAMPLES = 3
 
 Form = dict[str, Any]
-"""What DuckDB's sniffer found: the separator, the quotes, the columns."""
+"""Result of DuckDB's sniffer: separator, quotes, columns."""
 
 
 class EncodingError(InputError):
@@ -80,11 +80,11 @@ def read_csv(
     view: str,
     file_column: str | None = None,
 ) -> tuple[list[str], places.Unreadable]:
-    """Make a view of CSV files with types that fit every line; say which lines were left out.
+    """Create a view of CSV files with types that fit every line; return which lines were left out.
 
-    `shown` has the names of the files for messages. Empty files are passed over. With `file_column`
-    a column of that name has the name of each row's file, without its ending, unless the files have
-    one already. What is returned first are the copies of the files that the view reads.
+    `shown` has the names of the files for messages. Empty files are skipped. With `file_column`, a
+    column of that name has the name of each row's file, without its ending, unless the files have
+    one already. The first return value lists the copies of the files that the view reads.
     """
     named = [names for names in zip(paths, shown, strict=True) if Path(names[0]).stat().st_size]
     files = [_opened(local, *names, alone=len(paths) == 1) for names in named]
@@ -100,7 +100,7 @@ def read_csv(
     repeats = _repeats(table, names)
     headers = int(places.run(table.agg(headers=repeats.sum()))[0]["headers"] or 0)
     table = table.filter(~repeats) if headers else table
-    # Blank text among numbers and times is no value.
+    # Blank text among numbers and times is a missing value.
     casts = {name: table[name].try_cast(kind) for name, kind in _types(table, names).items()}
     local.con.sql(local.compile(table.mutate(**casts))).create_view(view, replace=True)
     return copies, unreadable + places.Unreadable(headers=headers)
@@ -119,7 +119,7 @@ def _opened(local: Any, path: str, shown: str, *, alone: bool) -> _File:
 
 
 def _check_headers(files: Sequence[_File]) -> None:
-    """Refuse files of one log that do not have the same columns."""
+    """Raise an error if the files of a log do not have the same columns."""
     first = files[0]
     for file in files[1:]:
         parts = []
@@ -137,15 +137,15 @@ def _check_headers(files: Sequence[_File]) -> None:
 
 
 def _copied(local: Any, file: _File, target: str, file_column: str | None) -> places.Unreadable:
-    """Write the lines of a file as text, but for those that DuckDB rejects; say which these are.
+    """Write the lines of a file as text, except those that DuckDB rejects; return the latter.
 
-    With `file_column` each has the name of the file, without its ending, in a column of that name.
+    With `file_column`, a column of that name has the name of the file, without its ending.
     """
     import duckdb
 
     forms = [file.form]
     if not file.form["Quote"]:
-        # Lines beyond those from which the form was detected may be the first to have quotes.
+        # Quotes may first appear after the lines from which the form was detected.
         forms.insert(0, file.form | {"Quote": '"', "Escape": '"'})
     rejects: list[_Reject] = []
     for form in forms:
@@ -176,7 +176,7 @@ def _copied(local: Any, file: _File, target: str, file_column: str | None) -> pl
 
 
 def _unreadable(file: _File, rejects: Sequence[_Reject], rows: int) -> places.Unreadable:
-    """Count the lines with too few or too many columns; refuse a file with any other."""
+    """Count the lines with too few or too many columns; raise an error for other rejects."""
     for one in rejects:
         if one.kind not in RAGGED:
             kind = EncodingError if one.kind == ENCODING else InputError
@@ -202,29 +202,29 @@ def _reason(reject: _Reject) -> str:
 
 
 def _repeats(table: Any, names: Sequence[str]) -> Any:
-    """Whether a line has the names of the columns again, as in files that were put together."""
+    """Return whether a line repeats the names of the columns, as in concatenated files."""
     import ibis
 
     repeats = reduce(and_, (table[name].fill_null("").strip() == name.strip() for name in names))
-    # Few lines have the first name at all, and only these are looked at further.
+    # Few lines contain the first name at all; only these are compared in full.
     return ibis.ifelse(table[names[0]].contains(names[0].strip()), repeats, False).fill_null(False)
 
 
 def _types(table: Any, names: Sequence[str]) -> dict[str, str]:
-    """The types that all entries of columns surely have; a column of text has none."""
+    """Return the types that all entries of a column certainly have; text columns are left out."""
     tried = [(name, kind) for name in names for kind in places.KINDS]
-    # Few types fit the first lines, and only these are tried on all of them.
+    # Few types fit the first lines, and only these are tried on all lines.
     fitting = _fitting(table, _fitting(table.limit(SAMPLE), tried), least=1)
     types = dict(reversed(fitting))
     for name in [name for name, kind in types.items() if kind == "float64"]:
-        # Whether 1.234 is a thousand or a little more than one is not to be guessed here.
+        # Whether 1.234 is above a thousand or a little more than one must not be guessed here.
         if places.unclear_points(places.run(table.agg(**places.points(table[name])))[0]):
             del types[name]
     return types
 
 
 def _fitting(table: Any, tried: Sequence[tuple[str, str]], least: int = 0) -> list[tuple[str, str]]:
-    """The pairs of a column and a type that all of its entries have, of which there are `least`."""
+    """Return the pairs of a column and a type that fit all its entries, with at least `least`."""
     import ibis
 
     sums: dict[str, Any] = {}
@@ -238,9 +238,9 @@ def _fitting(table: Any, tried: Sequence[tuple[str, str]], least: int = 0) -> li
 
 
 def in_utf8(name: str, folder: Path, encoding: str | None) -> str:
-    """The file itself, or a copy in UTF-8 with plain ends of lines where that is needed.
+    """Return the file itself, or if needed a copy in UTF-8 with uniform line endings.
 
-    UTF-16 is recognised by its first two bytes; any other encoding has to be stated.
+    UTF-16 is recognised by its byte order mark; any other encoding has to be stated.
     """
     if encoding is None:
         with opened(name) as file:
@@ -252,9 +252,9 @@ def in_utf8(name: str, folder: Path, encoding: str | None) -> str:
 
 
 def older_copies(names: Sequence[str], folder: Path) -> list[str] | None:
-    """Copies of files that are in an older Western encoding; None if a few lines are broken.
+    """Return copies of files in an older Western encoding; None if only a few lines are broken.
 
-    Such files have several lines that are not in UTF-8, and none beyond ASCII that is.
+    Such files have several lines that are not in UTF-8, and no non-ASCII line that is.
     """
     for name in names:
         with opened(name) as file:
@@ -273,7 +273,7 @@ def _is_utf8(line: bytes) -> bool:
 
 
 def plain_copy(name: str, folder: Path, encoding: str = "utf-8-sig") -> str:
-    """A copy of a text file in UTF-8 whose lines all end alike."""
+    """Return a copy of a text file in UTF-8 with uniform line endings."""
     target = folder / f"{len(list(folder.iterdir()))}.csv"
     try:
         codecs.lookup(encoding)
@@ -292,23 +292,23 @@ def plain_copy(name: str, folder: Path, encoding: str = "utf-8-sig") -> str:
 
 
 def opened(name: str) -> Any:
-    """The bytes of a file, unpacked."""
+    """Open a file for reading bytes, decompressed."""
     return gzip.open(name) if name.endswith(".gz") else Path(name).open("rb")
 
 
 def headed(connection: Any, name: str, form: Form) -> list[str]:
-    """The names of the columns of a file, as `_named` has them."""
+    """Return the names of the columns of a file; repeated names are numbered."""
     names = [column["name"] for column in form["Columns"]]
     if not form["HasHeader"]:
         return names
     text = dict.fromkeys(names, "VARCHAR")
     header = read_as(connection, name, form | {"HasHeader": False}, text, ignore_errors=True)
-    # A part of the path that is written as "key=value" is a column behind those of the file.
+    # Parts of the path written as "key=value" are appended as columns.
     return _named(header.limit(1).fetchall()[0][: len(names)], names)
 
 
 def form_of(connection: Any, name: str, *, headed: bool) -> Form:
-    """The form of a file by its first lines, even where some of these are broken.
+    """Return the form of a file, detected from its first lines even if some of these are broken.
 
     `headed` says that the file begins with the names of its columns.
     """
@@ -320,7 +320,7 @@ def form_of(connection: Any, name: str, *, headed: bool) -> Form:
     except duckdb.Error:
         form = _sniffed(connection, name, f"{options}, ignore_errors = true")
     if len(form["Columns"]) == 1 and (start := _start_of_table(name)) is not None:
-        # A file with broken lines, or lines around its table, passes for one with a single column.
+        # A file with broken lines, or lines around its table, may seem to have a single column.
         skip, sign = start
         options += f", ignore_errors = true, delim = '{sign}', skip = {skip}"
         form = _sniffed(connection, name, options)
@@ -328,9 +328,9 @@ def form_of(connection: Any, name: str, *, headed: bool) -> Form:
 
 
 def _start_of_table(name: str) -> tuple[int, str] | None:
-    """How many lines stand above the table of a file, and what separates its columns.
+    """Return the number of lines above the table of a file, and its column separator.
 
-    The table begins with the first line that has as many separators as any other of the first ones.
+    The table begins with the first line that has the maximum number of separators.
     """
     with opened(name) as file:
         lines = file.read(1 << 16).decode("latin-1").splitlines()[:100]
@@ -356,9 +356,9 @@ def _sniffed(connection: Any, name: str, options: str) -> Form:
 
 
 def read_as(connection: Any, name: str, form: Form, types: dict[str, str], **options: Any) -> Any:
-    """A file read with a form and with types that are known."""
+    """Read a file with a known form and known types."""
     return connection.read_csv(
-        # The reader takes names for patterns, so their special signs are escaped.
+        # The reader treats names as patterns, so special characters are escaped.
         glob.escape(name),
         auto_detect=False,
         delimiter=form["Delimiter"],
@@ -373,7 +373,7 @@ def read_as(connection: Any, name: str, form: Form, types: dict[str, str], **opt
 
 
 def _named(header: Sequence[str | None], names: Sequence[str]) -> list[str]:
-    """Names of columns; those that a header has twice are numbered, and neither has the bare name.
+    """Return the names of columns; names that occur twice are both numbered.
 
     >>> _named(["user", "Sales", "sales"], ["user", "Sales", "sales_1"])
     ['user', 'Sales (1)', 'sales (2)']

@@ -1,4 +1,4 @@
-"""Open the tables of a log: whatever it is, it becomes an Ibis table where the data is."""
+"""Open the tables of a log as Ibis tables, wherever the data is."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ from bascule.core.errors import InputError
 from bascule.core.inputs.extras import require
 
 ROW_NUMBERS = r"__index_level_\d+__"
-"""The column into which Arrow puts an index of pandas that has no name."""
+"""Pattern of the column in which Arrow stores a pandas index without a name."""
 
 MEMORY, MEMORY_BY_DAY = "350MB", "280MB"
-"""What DuckDB may take; beyond it, it works on disk. With the days it takes more than it says."""
+"""Memory limits of DuckDB, beyond which it uses the disk; by day, it exceeds the limit."""
 
 MEMORY_OF_A_CORE = 300e6
-"""With less for each core, grouping spills so often that two cores are slower than one."""
+"""Minimum memory per core; with less, two cores spill so often that they are slower than one."""
 
 
 @contextmanager
 def connections(memory: str) -> Iterator[Connections]:
-    """Open an empty DuckDB, with a folder for what memory does not hold; close it at the end."""
+    """Open an empty DuckDB with a temporary folder to spill to; close it at the end."""
     ibis = load_ibis()
     with tempfile.TemporaryDirectory(prefix="bascule-") as folder, warnings.catch_warnings():
-        # What Ibis uses of DuckDB is not the user's concern.
+        # How Ibis uses DuckDB is not the user's concern.
         warnings.simplefilter("ignore", DeprecationWarning)
         try:
             local = ibis.duckdb.connect(
@@ -71,7 +71,7 @@ def connections(memory: str) -> Iterator[Connections]:
 
 
 def _cores(memory: str) -> int:
-    """How many cores may work within an amount of memory.
+    """Return the number of cores that can work within an amount of memory.
 
     >>> _cores("350MB")
     1
@@ -84,10 +84,10 @@ def _cores(memory: str) -> int:
 
 
 def open_tables(opened: Connections, sources: Sequence[Source]) -> list[Any]:
-    """Open every source as an Ibis table, then close the local DuckDB to everything else.
+    """Open every source as an Ibis table, then restrict the local DuckDB to these sources.
 
-    Files and frames are read by DuckDB. It may read the files that were named from then on, and
-    write to its own temporary folder: no other file, no network, no extension.
+    Files and frames are read by DuckDB. From then on it may read only the files that were named,
+    and write to its own temporary folder: no other file, no network, no extension.
     """
     elsewhere = any(source.is_database or source.is_ibis for source in sources)
     files: list[str] = []
@@ -106,7 +106,7 @@ def open_tables(opened: Connections, sources: Sequence[Source]) -> list[Any]:
                 names, form = files_of(Path(source.place), source.field)
                 table, used = read_files(opened, names, form, source)
             else:
-                # Beside a table that lives elsewhere, Ibis takes the frame there.
+                # If another table is in a remote database, Ibis sends the frame there.
                 table, used = _of_frame(opened, source, elsewhere=elsewhere)
             files += used
             tables.append(table)
@@ -115,7 +115,7 @@ def open_tables(opened: Connections, sources: Sequence[Source]) -> list[Any]:
 
 
 def _queried(opened: Connections, source: Source, table: Any) -> Any:
-    """The rows that a query makes of the rows of a file or a frame, which it calls `log`."""
+    """Return the result of a query over a file or a frame, which the query calls `log`."""
     if source.query is None or source.is_database:
         return table
     if not is_opened_here(table.get_backend()):
@@ -123,7 +123,7 @@ def _queried(opened: Connections, source: Source, table: Any) -> Any:
     local, rows = opened.local, opened.local.compile(table)
     try:
         query = _select(local.con, source.query)
-        # On lines of their own, since a query may end in a comment.
+        # On separate lines, since a query may end in a comment.
         view = f"WITH log AS ({rows}) SELECT * FROM (\n{query}\n)"  # nosec B608 - the user's own
         local.con.sql(view).create_view(f"bascule_{source.field}_rows", replace=True)
     except InputError:
@@ -137,7 +137,7 @@ def _queried(opened: Connections, source: Source, table: Any) -> Any:
 
 
 def _select(connection: Any, query: str) -> str:
-    """A query that is one statement, without what may stand behind it."""
+    """Return a query without a trailing semicolon; raise an error unless it is one statement."""
     statements = connection.extract_statements(query)
     if len(statements) != 1:
         raise InputError("query", "query must be one statement, as SELECT * FROM log")
@@ -145,10 +145,10 @@ def _select(connection: Any, query: str) -> str:
 
 
 def _of_frame(opened: Connections, source: Source, *, elsewhere: bool) -> tuple[Any, list[str]]:
-    """A data frame of any library that Narwhals knows, and files that were written for it.
+    """Return a table of any data frame that Narwhals supports, and the files written for it.
 
-    It becomes a table of the local DuckDB, or one that Ibis takes to wherever another table lives.
-    What is lazy is written to a file, piece by piece: it may be larger than memory.
+    It becomes a table of the local DuckDB, or an Ibis table to be sent to another database. A lazy
+    frame is written to a file in batches, since it may be larger than memory.
     """
     data, field = source.place, source.field
     require("analyze", "reading data frames", "narwhals", "pyarrow")
@@ -186,7 +186,7 @@ def _of_frame(opened: Connections, source: Source, *, elsewhere: bool) -> tuple[
         raise InputError(
             field, f"{field}: a column has values of several types: {first_line(problem)}"
         ) from None
-    # The numbers of rows that pandas keeps are no column of the log.
+    # The row numbers of a pandas index are not a column of the log.
     arrow = arrow.drop_columns([c for c in arrow.column_names if re.fullmatch(ROW_NUMBERS, c)])
     if elsewhere:
         return load_ibis().memtable(arrow), []
@@ -194,7 +194,7 @@ def _of_frame(opened: Connections, source: Source, *, elsewhere: bool) -> tuple[
 
 
 def _of_database(opened: Connections, source: Source) -> Any:
-    """The answer of a database to a query, which may also be the name of a table."""
+    """Return the result of a query to a database; the query may also be the name of a table."""
     url, query, field = str(source.place), source.query, source.field
     refuse_others(source.scheme or "", field)
     is_file = source.scheme is None
@@ -214,13 +214,13 @@ def _of_database(opened: Connections, source: Source) -> Any:
         query = f"SELECT * FROM {query}"  # nosec B608 - letters, digits and dots alone
     try:
         if remote.name == "sqlite":
-            # It lacks too many functions: its rows are read, and the rest is done by DuckDB.
+            # SQLite lacks too many functions: its rows are read, and DuckDB does the rest.
             table = remote.table(query) if query.isidentifier() else remote.sql(query)
             return viewed(opened.local, opened.local.con.from_arrow(table.to_pyarrow()), field)
         if query.isidentifier():
             return remote.table(query)
         if remote.name == "duckdb":
-            # Not by Ibis, which calls what DuckDB 2 no longer has. The view is this session's own.
+            # Ibis would call functions that DuckDB 2 lacks. The view belongs to this session.
             view = f"CREATE OR REPLACE TEMPORARY VIEW bascule_{field} AS "
             remote.con.execute(view + _select(remote.con, query)).fetchall()
             return remote.table(f"bascule_{field}")
@@ -236,12 +236,12 @@ def _of_database(opened: Connections, source: Source) -> Any:
 
 
 def _schema(remote: Any, query: str) -> dict[str, Any]:
-    """The columns of a query to PostgreSQL, found without creating anything.
+    """Return the columns of a query to PostgreSQL, without creating anything.
 
-    Ibis would create a view for it, which roles that may only read cannot do.
+    Ibis would create a view for it, for which read-only roles lack the permission.
     """
     with remote.con.transaction(), remote.con.cursor() as cursor:
-        # On lines of its own, since a query may end in a comment.
+        # On separate lines, since a query may end in a comment.
         cursor.execute(f"SELECT * FROM (\n{query}\n) AS bascule_rows LIMIT 0")  # nosec B608
         columns = [(column.name, column.type_code) for column in cursor.description]
         kinds = {}
@@ -258,11 +258,11 @@ UNTRIED = {
     **{"clickhouse": "ClickHouse", "mysql": "MySQL", "mariadb": "MariaDB"},
     **{"mssql": "SQL Server", "oracle": "Oracle"},
 }
-"""Databases whose SQL lacks what is needed, or computes something else."""
+"""Databases whose SQL lacks required functions, or computes something else."""
 
 
 def refuse_others(kind: str, field: str) -> None:
-    """Refuse databases that are not supported, before any connection is made."""
+    """Raise an error for unsupported databases, before any connection is made."""
     if kind in UNTRIED:
         raise InputError(
             field,
@@ -272,7 +272,7 @@ def refuse_others(kind: str, field: str) -> None:
 
 
 def _only_table(remote: Any, url: str) -> str:
-    """The name of the one table that a database has."""
+    """Return the name of the only table of a database."""
     listed = "SELECT table_schema, table_name FROM information_schema.tables"
     names = [
         name if schema == "main" else f"{schema}.{name}"
@@ -285,9 +285,9 @@ def _only_table(remote: Any, url: str) -> str:
 
 
 def _connected(opened: Connections, source: Source) -> Any:
-    """The database of a source; two tables in the same one share the connection.
+    """Return the connection to a database; sources in the same database share it.
 
-    A file of DuckDB is read only: its views reach no other file, and no extension is loaded.
+    A DuckDB file is opened read-only: its views cannot read other files or load extensions.
     """
     url, kind = str(source.place), source.scheme or "duckdb"
     if url in opened.remote:
@@ -303,13 +303,13 @@ def _connected(opened: Connections, source: Source) -> Any:
             source.field, f"{kind} needs {problem.name}: pip install 'ibis-framework[{kind}]'"
         ) from None
     except Exception as problem:
-        # The address may hold a password, so it is not repeated.
+        # The address may contain a password, so it is not repeated.
         raise InputError(
             source.field,
             f"{source.field}: cannot connect to the {kind} database: {first_line(problem)}",
         ) from None
     if remote.name == "postgres":
-        # Of tables that a query makes, PostgreSQL knows no sizes, and would loop over them.
+        # PostgreSQL does not know the sizes of derived tables, and would choose nested loops.
         remote.raw_sql("SET TIME ZONE 'UTC'; SET enable_nestloop = off").close()
     opened.remote[url] = remote
     return remote
@@ -324,7 +324,7 @@ FORMS = {
     ".ndjson": "json",
     ".json": "json",
 }
-"""Endings of files that can be read, and how."""
+"""Formats of files by their endings."""
 
 SHEET = "save the sheet as CSV, or read it with pandas and give the data frame"
 HINTS = {
@@ -337,13 +337,13 @@ HINTS = {
         "give the URL sqlite:// followed by the path, and a query (--query), as SELECT * FROM log",
     ),
 }
-"""What to do with files of other endings."""
+"""Advice for files with other endings."""
 
 
 def files_of(path: Path, field: str) -> tuple[list[str], str]:
-    """The files that a path, a folder or a pattern means, as absolute paths, and their one form.
+    """Return the absolute paths of the files that `path` matches, and their common format.
 
-    A file of exactly that name is meant literally, whatever signs of a pattern its name has.
+    A file of exactly that name is meant literally, even if its name looks like a pattern.
     """
     text, is_pattern = str(path), any(sign in str(path) for sign in "*?[")
     if path.is_dir():
@@ -373,7 +373,7 @@ def files_of(path: Path, field: str) -> tuple[list[str], str]:
 
 
 def form_of(path: Path) -> str | None:
-    """Return how a file is read by its ending; None where that says nothing."""
+    """Return the format of a file by its ending; None if unknown."""
     endings = [ending for ending in path.suffixes if ending != ".gz"]
     return FORMS.get(endings[-1].lower()) if endings else None
 
@@ -381,9 +381,9 @@ def form_of(path: Path) -> str | None:
 def read_files(
     opened: Connections, names: Sequence[str], form: str, source: Source
 ) -> tuple[Any, list[str]]:
-    """Files as a table, and those that are really read: a copy where a text has to be converted.
+    """Return files as a table, and the files actually read, which may be converted copies.
 
-    DuckDB's own readers do it: no statement is put together from what the files hold.
+    DuckDB's own readers are used: no SQL is built from the contents of files.
     """
     import duckdb
 
@@ -402,7 +402,7 @@ def read_files(
 
 
 def _read_csv(opened: Connections, names: Sequence[str], source: Source) -> tuple[Any, list[str]]:
-    """CSV files, or rather a copy of them in which every line has been checked."""
+    """Read CSV files, through a copy in which every line has been checked."""
     import duckdb
 
     local, folder = opened.local, opened.folder
@@ -424,7 +424,7 @@ def _read_csv(opened: Connections, names: Sequence[str], source: Source) -> tupl
         note = Unreadable(encoding=csv_files.OLDER)
         copies, unreadable = read(older)
     except duckdb.Error:
-        # The usual reason is a mix of line endings.
+        # The usual reason is mixed line endings.
         used = [csv_files.plain_copy(name, folder) for name in used]
         copies, unreadable = read(used)
     opened.unreadable[source.field] = unreadable + note
@@ -434,7 +434,7 @@ def _read_csv(opened: Connections, names: Sequence[str], source: Source) -> tupl
 def _read_typed(
     opened: Connections, names: Sequence[str], form: str, field: str
 ) -> tuple[Any, list[str]]:
-    # The reader takes names for patterns, so their special signs are escaped.
+    # The reader treats names as patterns, so special characters are escaped.
     connection, literal = opened.local.con, [glob.escape(name) for name in names]
     relation = (
         connection.read_parquet(literal, union_by_name=True)

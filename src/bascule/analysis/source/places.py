@@ -1,4 +1,4 @@
-"""Sources of a log and their open connections, and how Ibis expressions run where the data is.
+"""Sources of a log, their connections, and running Ibis expressions where the data is.
 
 `surely` and `points` are quick checks of text columns: most entries pass them, so that few need
 slow ones.
@@ -20,17 +20,17 @@ from weakref import WeakSet
 from bascule.core.inputs.extras import require
 
 Record = dict[str, Any]
-"""A line of an answer, by the names of its columns."""
+"""A row of a result, by column name."""
 
 OPENED_HERE: WeakSet[Any] = WeakSet()
-"""The backends of Ibis that were opened here, for files and frames."""
+"""Ibis backends that were opened here, for files and frames."""
 
 
 def run(expression: Any) -> list[Record]:
-    """Have an expression computed where its data is."""
+    """Return the rows of an expression, computed where its data is."""
     backend = expression.get_backend()
     if is_opened_here(backend):
-        # Without the data frames that Ibis loads for an answer.
+        # Avoids the data frames that Ibis would load for the result.
         answer = backend.con.execute(backend.compile(expression))
         names = [column[0] for column in answer.description]
         return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
@@ -39,7 +39,7 @@ def run(expression: Any) -> list[Record]:
 
 
 def stored(expression: Any, name: str) -> Any:
-    """An expression as a table of the DuckDB that was opened here; elsewhere as it is."""
+    """Store an expression as a temporary table of the local DuckDB; return others unchanged."""
     backend = expression.get_backend()
     if not is_opened_here(backend):
         return expression
@@ -50,12 +50,12 @@ def stored(expression: Any, name: str) -> Any:
 
 
 def is_opened_here(backend: Any) -> bool:
-    """Whether a backend of Ibis is a DuckDB that was opened here, with nothing else in it."""
+    """Whether an Ibis backend is the local DuckDB, which has nothing else in it."""
     return backend in OPENED_HERE
 
 
 def is_duckdb(table: Any) -> bool:
-    """Whether a table is one of DuckDB."""
+    """Whether a table is in DuckDB."""
     return bool(table.get_backend().name == "duckdb")
 
 
@@ -63,19 +63,19 @@ BLANK_TEXTS = ("", "nan", "null", "na", "n/a", "n.a.", "#n/a", "<na>", "none", "
 """Text that stands for no value, in any case and with spaces around it."""
 
 LONGEST = 17
-"""The most characters of a whole number that is certain to be read exactly as it is written."""
+"""Maximum length of a whole number that is certainly parsed without loss."""
 
 FEWEST_GROUPED = 3
-"""A column is ambiguous if at least this many numbers may have points as thousands separators."""
+"""Minimum number of possible thousands points for a column to be ambiguous."""
 
 KINDS = ("int64", "float64", "timestamp")
-"""Types that a column of text may surely have, the narrowest first."""
+"""Types that are tried for a text column, the narrowest first."""
 
 
 def surely(text: Any, kind: str) -> Any:
-    """Whether a text is surely of one of the `KINDS`, and read as it is written.
+    """Return whether a text certainly has the type `kind` and is parsed without loss.
 
-    It is false for some, such as numbers with spaces and times without seconds.
+    False for some other valid texts, such as numbers with spaces and times without seconds.
     """
     import ibis
 
@@ -105,7 +105,7 @@ def points(text: Any, name: str = "") -> dict[str, Any]:
 
 
 def unclear_points(row: Record, name: str = "") -> int:
-    """How many numbers of a column may have points that separate thousands; 0 if none may.
+    """Return how many numbers of a column may have points as thousands separators.
 
     >>> unclear_points({"grouped0": 9, "pointed0": 9, "whole0": 4}, "0")
     9
@@ -117,10 +117,10 @@ def unclear_points(row: Record, name: str = "") -> int:
 
 
 DATABASES = (".duckdb", ".ddb", ".db")
-"""Endings of files of DuckDB."""
+"""Endings of DuckDB files."""
 
 ELSEWHERE = ("http", "https", "s3", "gs", "gcs", "abfs", "abfss", "hdfs", "file")
-"""Addresses of files that are not fetched."""
+"""URL schemes of remote files, which are not fetched."""
 
 RAGGED_LINE = "line with too few or too many columns"
 REPEATED_HEADER = "line that repeats the names of the columns"
@@ -130,16 +130,16 @@ CLOSED = {
     "autoload_known_extensions": False,
     "python_enable_replacements": False,
 }
-"""DuckDB fetches and loads no extension, and sees no variable of this program by its name."""
+"""Settings with which DuckDB loads no extension, and sees no Python variables."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
     """Lines of CSV files that were left out.
 
-    `ragged` counts those with too few or too many columns, of which there are `examples`,
-    `headers` those that repeat the names of the columns, and `above` those above the first of them.
-    `encoding` is there where files are not in UTF-8 and none was stated.
+    `ragged` is the number of lines with too few or too many columns, with some `examples`;
+    `headers` that of lines that repeat the names of the columns, and `above` that of lines above
+    the table. `encoding` is the assumed encoding of files that are not in UTF-8 if none was stated.
     """
 
     ragged: int = 0
@@ -159,16 +159,16 @@ class Unreadable:
 
     @property
     def excluded(self) -> dict[str, int]:
-        """How many lines do not count, by reason."""
+        """Number of excluded lines, by reason."""
         counts = {RAGGED_LINE: self.ragged, REPEATED_HEADER: self.headers}
         return {reason: count for reason, count in counts.items() if count}
 
 
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """A DuckDB for files and frames, and the databases that were opened so far, by their URLs.
+    """The local DuckDB for files and frames, and the open databases by URL.
 
-    `unreadable` says which lines of a source were left out, by its field.
+    `unreadable` has the lines that were left out, by the field of the source.
     """
 
     local: Any
@@ -177,7 +177,7 @@ class Connections:
     unreadable: dict[str, Unreadable] = field(default_factory=dict)
 
     def place(self, source: Source) -> str:
-        """Where a log is, in words, how many lines stand above its table, and its encoding."""
+        """Describe the location of a log, the lines above its table, and its encoding."""
         unreadable = self.unreadable.get(source.field, Unreadable())
         lines = "1 line" if unreadable.above == 1 else f"{unreadable.above} lines"
         parts = [f"without {lines} above the table"] if unreadable.above else []
@@ -190,18 +190,18 @@ class Connections:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a log is: a file, a data frame, an Ibis table, or a database and a query."""
+    """Location of a log: a file, a data frame, an Ibis table, or a database and a query."""
 
     place: object
     query: str | None
     field: str
     encoding: str | None = None
     file_column: str | None = None
-    """Name of a column with the name of each row's file, where one is asked for."""
+    """Name of a column to add with the name of each row's file; None to add none."""
 
     @property
     def shown(self) -> str:
-        """Where the log is, in words; the address of a database may hold a password."""
+        """Location of the log in words, without the password that an address may contain."""
         if isinstance(self.place, (str, Path)):
             text = str(self.place)
             address = re.sub(r"//[^/@]*@", "//", text).split("?")[0]
@@ -210,14 +210,14 @@ class Source:
 
     @property
     def is_database(self) -> bool:
-        """Whether it is the address of a database."""
+        """Whether the source is the address of a database."""
         return isinstance(self.place, (str, Path)) and (
             self.scheme is not None or Path(self.place).suffix.lower() in DATABASES
         )
 
     @property
     def scheme(self) -> str | None:
-        """What stands before the slashes of an address; None for a path."""
+        """Scheme of an address, as in `scheme://`; None for a path."""
         if not isinstance(self.place, (str, Path)):
             return None
         match = re.match(r"([a-z][a-z0-9+]*)://", str(self.place))
@@ -225,13 +225,13 @@ class Source:
 
     @property
     def is_ibis(self) -> bool:
-        """Whether it is a table of Ibis already."""
+        """Whether the source is an Ibis table."""
         return type(self.place).__module__.startswith("ibis.")
 
 
 def close_to_others(connection: Any, files: Sequence[str]) -> None:
-    """Let a DuckDB read these files and nothing else, for good."""
-    # DuckDB asks for a name as its reader has it, escaped, and as the file system has it.
+    """Restrict a DuckDB to reading these files, irrevocably."""
+    # DuckDB checks names both escaped, as given to its reader, and as in the file system.
     allowed = sorted({*files, *map(glob.escape, files)})
     places = ", ".join(["?"] * len(allowed))
     connection.execute(f"SET allowed_paths = [{places}]", allowed).fetchall()
@@ -240,9 +240,9 @@ def close_to_others(connection: Any, files: Sequence[str]) -> None:
 
 
 def viewed(local: Any, relation: Any, field: str) -> Any:
-    """A relation of the local DuckDB as a table; zoned times are in microseconds.
+    """Return a relation of the local DuckDB as a table, with zoned times in microseconds.
 
-    Ibis does not know the finer ones that DuckDB reads from Parquet files and data frames.
+    Ibis does not support the finer times that DuckDB reads from Parquet files and data frames.
     """
     import duckdb
 
@@ -258,10 +258,10 @@ def viewed(local: Any, relation: Any, field: str) -> Any:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Look for no garbage meanwhile.
+    """Disable garbage collection in this context.
 
-    Loading Ibis makes very many objects, and none of them is garbage: to look for it takes a tenth
-    of the time of a small analysis.
+    Loading Ibis creates very many objects, none of them garbage: collecting takes a tenth of the
+    time of a small analysis.
     """
     collects = gc.isenabled()
     gc.disable()
@@ -273,7 +273,7 @@ def uncollected() -> Iterator[None]:
 
 
 def load_ibis() -> Any:
-    """Import Ibis and its DuckDB, or say how they are installed."""
+    """Import Ibis with its DuckDB backend; raise an error with instructions if not installed."""
     if "ibis.backends.duckdb" in sys.modules:
         return sys.modules["ibis"]
     require("analyze", "reading logs", "ibis", "duckdb", "pyarrow", "pandas")
@@ -285,7 +285,7 @@ def load_ibis() -> Any:
 
 
 def first_line(problem: BaseException) -> str:
-    r"""What a library says is wrong, in one line of moderate length.
+    r"""Return the message of an exception in one line of moderate length.
 
     >>> first_line(ValueError("no such file\nat all"))
     'no such file'
@@ -293,7 +293,7 @@ def first_line(problem: BaseException) -> str:
     lines = str(problem).strip().splitlines() or [type(problem).__name__]
     text = lines[0]
     if "CSV Error" in text:
-        # What is wrong stands below the line of the file that has it.
+        # The cause follows the quoted line of the file.
         text = "; ".join(line for line in lines[:4] if line and "Original Line" not in line)
     if "utf-8" in text.lower():
         text = f"it is not in UTF-8: give encoding (--encoding), such as latin-1 or cp1252 ({text})"
