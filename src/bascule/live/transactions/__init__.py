@@ -1,1 +1,1 @@
-"""What one database transaction does: enrol units, record outcomes, settle, change by hand."""
+"""Actions of a database transaction: enrol units, record outcomes, settle, change by hand."""

@@ -1,4 +1,4 @@
-"""Change an experiment by hand: check the change, make it, and put it into the audit log."""
+"""Manual changes of an experiment: check the change, make it, and add it to the audit log."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def move(
     to: Phase,
     detail: Mapping[str, str] = MappingProxyType({}),
 ) -> int:
-    """Start, pause or stop an experiment; return the places that the next units still fill."""
+    """Start, pause or stop an experiment; return how many places the next units still fill."""
     if work.phase not in since:
         message = f"{work.before.name} is {work.phase}: it cannot {action} now"
         raise InputError("state", message, kind="conflict")
     settle(work)
     if work.phase in since:
         if to == "stopped" and work.state.ending.held is not None:
-            # It was reached, and whoever stops the test waits no longer.
+            # The withheld decision was reached before: stopping the test announces it.
             work.state = announce(work.design, work.state, work.now)
             decide(work)
         work.phase, state = to, work.state
@@ -55,7 +55,7 @@ def stop(work: UnitOfWork, since: tuple[Phase, ...], to: str | None) -> None:
     if to not in arms:
         raise InputError("to", f"to must be one of {', '.join(arms)} (got {to!r})")
     if work.phase == "stopped":
-        # It may be stopped already, as after a first call without an arm.
+        # The test may already be stopped, for example by a first call without an arm.
         work.log("stop", to=to)
     else:
         move(work, "stop", since, "stopped", {"to": to})
@@ -64,7 +64,7 @@ def stop(work: UnitOfWork, since: tuple[Phase, ...], to: str | None) -> None:
 
 
 def turn_knob(work: UnitOfWork, knob: str, value: float) -> None:
-    """Set the knob of that name to a value from now on."""
+    """Set the named knob to a value from now on."""
     before = work.design.rule.knob
     after = with_knob(work.design, knob, value)
     _refuse_ended(work)
@@ -73,14 +73,14 @@ def turn_knob(work: UnitOfWork, knob: str, value: float) -> None:
     assert before is not None
     assert now is not None
     values = {"before": before.value, "now": now.value}
-    # Where it happened, so that it can be replayed.
+    # The progress of the test at the change, so that it can be replayed.
     work.log("knob", knob=knob, **plain(values), after=work.state.progress)
 
 
 def set_share(work: UnitOfWork, share: float) -> int:
-    """Let another share of the traffic get in from the next block on; a ramp ends.
+    """Set the share of the traffic to admit from the next block on; a ramp ends.
 
-    Return the places that the next units still fill by the share until now.
+    Return how many places the next units still fill at the previous share.
     """
     _refuse_ended(work)
     before = work.delivery.audience or Audience()
@@ -118,7 +118,7 @@ def describe(work: UnitOfWork, description: str) -> None:
 
 
 def release(work: UnitOfWork) -> None:
-    """Give everyone the winner from now on."""
+    """Serve the winner to everyone from now on."""
     verdict = work.state.ending.verdict
     if verdict is None:
         yet = " yet" if work.phase in OPEN else ""

@@ -1,4 +1,4 @@
-"""The arms of the units of a transaction: those that they have, or new ones."""
+"""Assign units: return the arms they already have, or enrol them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from bascule.live.transactions.settle import is_settled, settle
 from bascule.live.transactions.unit_of_work import UnitOfWork
 
 Newcomer = tuple[str, Mapping[str, object] | None, Context | None]
-"""A unit to assign, with what is known of it: its covariates, and its context."""
+"""A unit to assign: its name, its covariates and its context."""
 
 
 def newcomer(
     unit: str, covariates: Mapping[str, object] | None, context: Context | None = None
 ) -> Newcomer:
-    """Return a unit as a transaction takes it, with a copy of what is known of it."""
+    """Return a unit to assign, with checked copies of its covariates and its context."""
     if covariates is not None and not isinstance(covariates, Mapping):
         raise InputError(
             "covariates",
@@ -42,8 +42,8 @@ def newcomer(
 def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
     """Return for each unit its `Answer`, or the error of its call.
 
-    A unit that the test does not take is answered all the same, and is not in the test. Covariates
-    and contexts count where the unit is new; those of a unit that has an arm are not looked at.
+    A unit that the test does not take gets an answer too, but is not in the test. Covariates and
+    contexts matter only for new units; those of a unit that has an arm are ignored.
     """
     units, covariates, contexts = zip(*items, strict=True)
     has_names = work.state.names.links or work.state.names.key
@@ -68,7 +68,7 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
     problem = _enrol(work, new, known, terms) if new else None
     served = served_arms(work.state)
     if names is not None:
-        # Remembered under every name, but for those that were erased.
+        # Arms are remembered under every name of a unit, except for erased units.
         known_by = [item for item in names.items() if not is_erased(item[1])]
         arms.update([(name, arms[identity]) for name, identity in known_by])
     return [
@@ -82,7 +82,7 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
 def _with_covariates(
     work: UnitOfWork, asked: Sequence[str], covariates: Sequence[Any]
 ) -> tuple[dict[str, Known], dict[str, InputError]]:
-    """Return the covariates of new units, and the errors of those not valid."""
+    """Return the covariates of new units, and the errors of units whose covariates are invalid."""
     known: dict[str, Known] = {}
     invalid: dict[str, InputError] = {}
     declared = work.design.covariates or ()
@@ -99,7 +99,7 @@ def _with_covariates(
 def _admitted(
     work: UnitOfWork, new: Sequence[str], asked: Iterable[tuple[str, Context | None]]
 ) -> tuple[list[str], Control, dict[str, InputError]]:
-    """Return the new units that get in, on which terms, and what keeps the others out."""
+    """Return the admitted units, the terms of new blocks, and the errors of refused units."""
     state, name, audience = work.state, work.before.name, work.delivery.audience
     terms = for_next_block(audience, bool(work.design.guardrails), state, work.now)
     places = places_left(work.phase, state), state.control.share
@@ -118,11 +118,11 @@ def _admitted(
 def _outside_answer(
     work: UnitOfWork, problem: InputError | None, served: Served
 ) -> Answer | InputError:
-    """Return what a unit is served that is not in the test, or the error of its call."""
+    """Return the answer for a unit that is not in the test, or the error of its call."""
     assert problem is not None
     is_split = all(answer.reason == "SPLIT" for answer in served)
     if problem.field == "covariates" or (problem.field == "clock" and is_split):
-        # A clock that is wrong is an error of the machine: nothing is known about the test now.
+        # A wrong clock is an error of the machine, which says nothing about the test.
         return problem
     return not_enrolled(work.design, work.phase, work.state, problem)
 
@@ -130,15 +130,15 @@ def _outside_answer(
 def _enrol(
     work: UnitOfWork, units: Sequence[str], known: Mapping[str, Known], terms: Control
 ) -> InputError | None:
-    """Enrol new units as far as there is room; return why there was no more, or None.
+    """Enrol as many new units as there is room for; return why there was no more, or None.
 
-    `terms` are those of blocks that begin now.
+    `terms` are the terms of blocks that begin now.
     """
     state, design = work.state, work.design
     latest = max(state.enrolment.latest, work.before.created)
     if work.now < latest - TOLERANCE:
         return _clock_behind(work.before.name, latest, work.now)
-    # Never backwards, so that units mature in the order in which they came.
+    # Time never runs backwards, so that units mature in the order in which they came.
     time = max(work.now, latest)
     deal = (
         work.deal(state.enrolment.deal)

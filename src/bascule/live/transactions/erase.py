@@ -1,13 +1,13 @@
-"""Names of units: link two of one person, and erase units, of which only the count stays.
+"""Link names of the same person, and erase units without changing the statistics.
 
-A name that was linked is replaced by its identity before anything else looks at it: assignments and
-outcomes of both names belong to one unit from then on. Links of an experiment are changed by its
-transactions alone, one after the other, so programs that race see one order.
+A linked name is replaced by its identity before it is used: assignments and outcomes of both names
+belong to one unit from then on. Links of an experiment are changed only by its transactions, one
+after the other, so that concurrent programs see one order.
 
-A unit that has counted leaves one anonymous number behind, which its arm's sums are made of: the
-statistics stay what they are, and can still be computed again from the log. Of a unit that has not
-counted yet a keyed hash stands in place of the name, so that its outcomes still count: nobody can
-change a result by erasing units of one arm. docs/using/erase-units.md
+A unit that has counted leaves one anonymous number behind, its part of its arm's sums: the
+statistics stay the same, and can still be recomputed from the log. The name of a unit that has not
+counted yet is replaced by a keyed hash, so that its outcomes still count: nobody can change a
+result by erasing units of one arm. docs/using/erase-units.md
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from bascule.live.transactions.unit_of_work import UnitOfWork
 
 
 def link(work: UnitOfWork, pairs: Sequence[tuple[str, str]]) -> list[str | None]:
-    """Link the names of each pair; return their arm, None before the first is assigned.
+    """Link the names of each pair; return their common arm, or None if neither is assigned.
 
-    Where they had different arms, what the later one reported so far stays with its arm.
+    If they had different arms, the outcomes of the later one so far stay with its own arm.
     """
     work.write("assignments")
     arms = [_link(work, first, second) for first, second in pairs]
@@ -40,7 +40,7 @@ def _link(work: UnitOfWork, first: str, second: str) -> int | None:
     rows = work.rows.find_units([first_row, second_row])
     if first_row == second_row:
         return rows[first_row].arm if first_row in rows else None
-    # The name that was assigned first is the unit; before that, the name that was given first.
+    # The identity is the name that was assigned first; if neither was, it is the first name.
     number = {name: rows[name].number for name in (first_row, second_row) if name in rows}
     root = min(number, key=number.__getitem__) if number else first_row
     gone = second_row if root == first_row else first_row
@@ -84,11 +84,11 @@ def erase(work: UnitOfWork, units: Sequence[str]) -> int:
     rows = work.rows.find_units([*names])
     present = [row for row in rows.values() if not is_erased(row.unit)]
     connection, experiment = work.connection, work.before.id
-    # A name that was linked after an erasure may have a pseudonym for its identity.
+    # The identity of a name that was linked after an erasure may be a pseudonym.
     hidden = {name: name if is_erased(name) else pseudonym(key, name) for name in names}
     _forget_ids(work, key, [row.number for row in present])
-    # A name that was erased, linked and assigned again may have an earlier unit under its hash:
-    # outcomes go to that one, and the later unit gets a random name.
+    # If a name was erased, linked and assigned again, an earlier unit may have its hash: outcomes
+    # go to that unit, and the later one gets a random name.
     taken = work.rows.find_units([hidden[row.unit] for row in present])
     for one in present:
         name = hidden[one.unit]
@@ -96,9 +96,9 @@ def erase(work: UnitOfWork, units: Sequence[str]) -> int:
         renamed = (name, experiment, one.number)
         statements.execute(connection, _RENAME, renamed)
         work.add("erased", one.number, work.now)
-    # The other names of a unit that has not counted still lead to it; so do those of an earlier
-    # erasure, if a name was linked again since. Names of nobody who was assigned lead nowhere: one
-    # that is assigned and erased later would be taken for a new unit.
+    # The other names of a unit that has not counted still lead to it, as do those of an earlier
+    # erasure if a name was linked again since. Names that were never assigned are not linked: if
+    # one was assigned and erased later, it would be taken for a new unit.
     linked = work.rows.identities([hidden[name] for name in roots])
     for name, root in roots.items():
         if root in rows and hidden[name] not in linked:
@@ -119,7 +119,7 @@ def erase(work: UnitOfWork, units: Sequence[str]) -> int:
 def _names_and_roots(
     work: UnitOfWork, units: Sequence[str]
 ) -> tuple[Sequence[str], dict[str, str]]:
-    """Return all names of the units, and the identities of linked ones, whose links are deleted."""
+    """Delete the links of units; return all their names, and the identity of each linked name."""
     if not work.state.names.links:
         return units, {}
     connection, experiment = work.connection, work.before.id
@@ -131,7 +131,7 @@ def _names_and_roots(
 
 
 def _forget_ids(work: UnitOfWork, key: str, numbers: list[int]) -> None:
-    """Hash the event ids of units, and take them out of what was excluded of others."""
+    """Hash the event ids of units, and delete them from excluded events of other units."""
     rows = statements.fetch_listed(work.connection, _IDS, work.before.id, numbers)
     ids = [(row, event) for row, event in rows if event is not None]
     if ids:
@@ -142,15 +142,15 @@ def _forget_ids(work: UnitOfWork, key: str, numbers: list[int]) -> None:
 
 
 def erase_excluded(work: UnitOfWork, before: float) -> None:
-    """Take the names and values out of excluded outcomes that came before a time."""
+    """Delete the names and values of excluded outcomes that were received before a time."""
     values = (f"{PREFIX}excluded", work.before.id, before)
     statements.execute(work.connection, _FORGET_OLD_EXCLUDED, values)
 
 
 def finish(work: UnitOfWork) -> None:
-    """Replace erased units that have counted by what they counted as, under a random name.
+    """Replace the data of erased units that have counted by their values, under random names.
 
-    Where outcomes recur, a unit has counted when the test has ended.
+    With recurring outcomes, a unit has counted once the test has ended.
     """
     state, is_open = work.state, work.phase in OPEN
     staged = work.design.procedure.counts == "stages"
@@ -171,15 +171,15 @@ def finish(work: UnitOfWork) -> None:
     left = tuple(number for number in state.names.erasing if number not in ready)
     key = state.names.key if left else ""
     if not key:
-        # Without the key, hashes of names lead nowhere.
+        # Without the key, hashed names can no longer be found.
         statements.execute(work.connection, _FORGET_HASHES, (work.before.id, f"{PREFIX}%"))
     work.state = work.state._replace(names=work.state.names._replace(erasing=left, key=key))
 
 
 def _forget(work: UnitOfWork, number: int) -> None:
-    """Replace the hash that stands for the name of a unit by a random text.
+    """Replace the hashed name of a unit by a random text.
 
-    Its hash and the names that were linked to it lead to the next unit among them, if any.
+    The hash and the names linked to it then lead to the first other unit among them, if any.
     """
     connection, experiment = work.connection, work.before.id
     (row,) = work.rows.assigned_from(number, 1)
@@ -200,7 +200,8 @@ def _collapse(work: UnitOfWork, number: int) -> None:
     (row,) = work.rows.assigned_from(number, 1)
     events = work.rows.events_of(number, number).get(number, {})
     before = statements.fetch(connection, _TIME_BEFORE, experiment, number - 1)
-    # The moment of arrival tells who it was; of its day, the one of the unit before does not.
+    # The exact arrival might identify the unit; the start of its day, or the arrival of the unit
+    # before, does not.
     time = max(before[0][0] if before else work.before.created, math.floor(row.time / DAY) * DAY)
     time = min(time, row.time)
     statements.execute(connection, _MOVE, (time, experiment, number))
@@ -220,7 +221,7 @@ def _collapse(work: UnitOfWork, number: int) -> None:
 
 
 def _counted_units(work: UnitOfWork, metric: str | None) -> int:
-    """Return how many units have counted in a metric; those of a short window count earlier."""
+    """Return how many units have counted in a metric; with a shorter window they count earlier."""
     folding, metrics = work.state.folding, work.design.metrics
     ahead: dict[str | None, Front] = {
         metrics[number].name: front for front in folding.fronts for number in front.metrics
@@ -229,9 +230,9 @@ def _counted_units(work: UnitOfWork, metric: str | None) -> int:
 
 
 def _heard(work: UnitOfWork, row: Assignment, time: float) -> float:
-    """Return when the first event of a unit is said to have come, whose arrival is moved to a time.
+    """Return the time to store for the first event of a unit whose arrival is moved to `time`.
 
-    That of a unit that has not counted and never will is no early signal any more.
+    The event of a unit that will never count is removed from the early signals.
     """
     heard = work.rows.first_events([row.number]).get(row.number)
     if heard is None:

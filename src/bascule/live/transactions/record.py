@@ -27,20 +27,20 @@ from bascule.live.transactions.settle import settle
 from bascule.live.transactions.unit_of_work import UnitOfWork
 
 NOBODY = ""
-"""In place of the unit of an event that names none, with an id that no outcome had before."""
+"""Unit of an event that names no unit and whose id is not known either."""
 
 UNTIMELY: dict[Reason | None, str] = {
     "late": "late",
     "early": "unassigned",
     "unknown unit": "unassigned",
 }
-"""The count of the state to which each reason adds."""
+"""Name of the count of the state that each reason increases."""
 
 NOT_EXPOSED = Receipt(True, "not exposed", "it counts for the arm that its unit was given")
 
 
 Used = tuple[tuple[int, object] | None, int | None]
-"""Who has used an id: the unit and the value of the same metric, and the unit of any."""
+"""Earlier use of an event id: unit and value for the same metric, and the unit for any metric."""
 
 NOT_USED: Used = (None, None)
 
@@ -89,7 +89,7 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
                 receipts[-1] = NOT_EXPOSED
                 work.exclude(event, NOT_EXPOSED)
         elif receipt.reason == "not enrolled":
-            # Most units may be outside: they are counted, not listed.
+            # Most units may be outside of the test: their outcomes are counted, not listed.
             counts = work.state.counts
             counts = counts._replace(unenrolled=counts.unenrolled + 1)
             work.state = work.state._replace(counts=counts)
@@ -102,7 +102,7 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
     else:
         used = 8 if staged else 7 if work.design.metrics else 6 if ids else 5
         work.add_all("outcomes", [row[:used] for row in rows])
-    # A retry of what was excluded is not listed again.
+    # A retry of an excluded event is not listed again.
     ids = [event.id for event, _ in refused if event.id is not None]
     listed = work.rows.listed(ids)
     for event, receipt in refused:
@@ -115,13 +115,13 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
 
 
 def _with_one_more(state: ExperimentState, count: str) -> ExperimentState:
-    """Return the state with one more event in a count."""
+    """Return the state with a count increased by one event."""
     more = {count: getattr(state.counts, count) + 1}
     return state._replace(counts=state.counts._replace(**more))
 
 
 def _show_events(work: UnitOfWork, rows: Sequence[tuple[object, ...]]) -> None:
-    """Count the units that have their first event now, in tests with early signals."""
+    """Add units whose first event is among the new rows to the early signals."""
     of_primary = [row for row in rows if row[6] is None and row[2]]
     numbers = [*dict.fromkeys(cast("int", row[1]) for row in of_primary)]
     before = work.rows.first_events(numbers)
@@ -133,17 +133,17 @@ def _show_events(work: UnitOfWork, rows: Sequence[tuple[object, ...]]) -> None:
 
 
 def _with_units(work: UnitOfWork, events: Sequence[Event]) -> list[Event]:
-    """Return events with the units and times of the requests whose ids they have.
+    """Return the events, with missing units and times taken from the requests with the same ids.
 
-    A judgement of a request names the request, whose cost or latency has named the user. It
-    happened when the request did, unless it has a time itself.
+    For example, a rating may name only the id of a request, of which an earlier outcome such as the
+    cost has named the user. Unless it has a time of its own, it gets the time of the request.
     """
     asked = [event.id for event in events if not event.unit and event.id is not None]
     stored, excluded = work.rows.requests(asked, work.state.names.key)
     together = {
         event.id: (event.unit, event.at) for event in reversed(events) if event.unit and event.id
     }
-    # A stored outcome comes before one of this batch, and that before one that was excluded.
+    # Stored outcomes take precedence over those of this batch, and these over excluded ones.
     known = {**excluded, **together, **stored}
     return [event if event.unit else _of_request(event, known) for event in events]
 
@@ -209,7 +209,7 @@ def _judged(
         detail = f"the experiment is {work.phase}: outcomes count no more"
         return Receipt(False, "over", detail), number, at
     if arrived - TOLERANCE < now < arrived:
-        # Clocks of two machines may differ by a little.
+        # The clocks of two machines may differ slightly.
         now = arrived
         at = now if time is None else time
     timely = _timely(work, design.measure, assigned, at, now)
@@ -244,7 +244,7 @@ def _timely(
     state = work.state
     if measure is None or measure.period is None:
         if measure is not None and assigned.number < _counted(state, measure):
-            # A program whose clock is ahead has counted the unit already.
+            # A program whose clock is ahead may have counted the unit already.
             return Receipt(False, "late", "it came after its unit had counted")
         return judge_time(measure, at, assigned.time, now)
     timely = judge_time(None, at, assigned.time, now)

@@ -30,16 +30,16 @@ from bascule.live.transactions.erase import finish
 from bascule.live.transactions.unit_of_work import UnitOfWork
 
 FOLDED_AT_ONCE = 2000
-"""Most units that one transaction folds, so that none of them takes long."""
+"""Maximum number of units that one transaction folds, so that no transaction takes long."""
 
 FOLDED_AT_FIRST = 32
-"""Units that are read at first: where outcomes come one by one, few are ready."""
+"""Number of units that are read first: if outcomes come one by one, few are ready."""
 
 STAGES_AT_ONCE = 20
-"""Stages that one transaction closes."""
+"""Maximum number of stages that one transaction closes."""
 
 SHOWN_EVERY = 1.02
-"""By how much the number of units grows between two points of the history."""
+"""Factor by which the number of units grows between two points of the history."""
 
 
 def settle(work: UnitOfWork, limit: int = FOLDED_AT_ONCE) -> bool:
@@ -75,12 +75,12 @@ def is_measured_on(test: Loaded | UnitOfWork) -> bool:
 
 
 def _end(work: UnitOfWork) -> float:
-    """Return until when units may mature to be counted now."""
+    """Return the time up to which units must have matured to be counted now."""
     if work.phase not in OPEN:
         return work.now
     deadline = work.design.deadline
     end = work.now if deadline is None else min(work.now, deadline.timestamp())
-    # What matures after a decision is announced counts after it.
+    # Units that mature after the announcement of a decision count after it.
     return min(end, due_announcement(work.design, work.state))
 
 
@@ -124,13 +124,13 @@ def decide(work: UnitOfWork) -> None:
     ending = work.state.ending._replace(enrolled=work.state.enrolment.assigned)
     work.state = work.state._replace(ending=ending)
     if verdict.by == "guardrails" and not work.state.control.released:
-        # Nobody is left with a harmful arm, and a rollout ends with the new version for everyone.
+        # No unit stays in a harmful arm, and a rollout ends with the new version for everyone.
         work.state = work.state._replace(control=work.state.control._replace(released=True))
         work.log("release", arm=verdict.name, automatic=True)
 
 
 def _fold(work: UnitOfWork, limit: int) -> bool:
-    """Fold what is ready, first a few units and then more at a time, but never too many."""
+    """Fold units that are ready, at most `limit`, in growing batches; return if more may be."""
     left, size = limit, FOLDED_AT_FIRST
     while left > 0 and _may_fold(work, _end(work)):
         held = work.state.ending.held
@@ -144,7 +144,7 @@ def _fold(work: UnitOfWork, limit: int) -> bool:
 
 
 def _countable(work: UnitOfWork) -> int:
-    """Return how many units count at all: after the decision, those that were there before it."""
+    """Return how many units may count; after the decision, only those enrolled before it."""
     return sum(work.state.ending.enrolled) if work.phase == "decided" else work.state.units
 
 
@@ -153,7 +153,7 @@ def _may_fold(work: UnitOfWork, end: float) -> bool:
     if state.folding.folded >= _countable(work):
         return False
     if measure is None:
-        # Nobody folds before the first unit that waits, and that one may have no outcome yet.
+        # Units are folded in order, so that the first waiting unit must have its outcome.
         return state.folding.backlog or state.folding.folded in work.news
     return state.folding.due is None or state.folding.due <= end
 
@@ -215,13 +215,13 @@ def _with_backlog(state: ExperimentState, backlog: bool) -> ExperimentState:
 
 
 def fold_time(design: Design, arrived: float, now: float) -> float:
-    """Return when a unit counts: with a calendar when it has matured, else when it is looked at."""
+    """Return when a unit counts: when it matures if the design has a calendar, otherwise now."""
     matures = design.matures(arrived) if design.withholds else None
     return now if matures is None else matures
 
 
 def _fold_front(work: UnitOfWork, place: int, end: float, limit: int) -> bool:
-    """Fold units into metrics whose windows close first; return whether there may be more."""
+    """Fold units into metrics with shorter windows; return whether there may be more."""
     design, state, front = work.design, work.state, work.state.folding.fronts[place]
     is_due = front.due is None or front.due <= end
     if state.ending.verdict is not None or front.folded >= state.units or not is_due:
@@ -251,7 +251,7 @@ def _fold_front(work: UnitOfWork, place: int, end: float, limit: int) -> bool:
 def _list_clipped(
     work: UnitOfWork, row: Assignment, number: int, value: Value, reason: str
 ) -> None:
-    """Count and list an outcome that is capped: of the primary metric (0), or of another one."""
+    """Count and list a capped outcome of the primary metric (`number` 0) or of another one."""
     metric = work.design.metrics[number - 1].name if number else None
     work.exclude(Event(row.unit, value, metric=metric), Receipt(True, "clipped", reason))
     counts = work.state.counts
@@ -263,7 +263,7 @@ def _list_clipped(
 
 
 def _remove_harmful(work: UnitOfWork) -> None:
-    """Remove arms that a guardrail has found harmful, for good; the last one ends the test."""
+    """Remove harmful arms for good, as found by guardrails; removing the last ends the test."""
     design = work.design
     while harmful := due_removals(design, work.state):
         for arm, which in harmful.items():
@@ -272,7 +272,7 @@ def _remove_harmful(work: UnitOfWork) -> None:
 
 
 def remove_arm(work: UnitOfWork, name: str, action: str, to: str | None, **detail: Any) -> None:
-    """Take an arm out of the test, serve its users another one, and put that into the audit log."""
+    """Remove an arm from the test, serve its users another one, and add this to the audit log."""
     state = work.state
     deal = work.deal(state.enrolment.deal) if state.enrolment.deal else None
     after, kept = take_out(work.design, state, name, deal, work.now)
@@ -284,7 +284,7 @@ def remove_arm(work: UnitOfWork, name: str, action: str, to: str | None, **detai
     ]
     control = after.control._replace(moved=(*moved, (dropped, served)))
     work.state = after._replace(control=control)
-    # Where it happened, so that it can be replayed.
+    # The progress of the test at the removal, so that it can be replayed.
     place = {
         "after": state.progress,
         "deal": state.enrolment.deal,
@@ -328,7 +328,7 @@ def _has_ended(work: UnitOfWork) -> bool:
         return True
     if plan_ends(work.design, work.state, work.now):
         return True
-    # A batch that has begun is filled before the cap ends a test.
+    # A batch that has begun is filled before the cap on units ends a test.
     waits = work.state.pending > 0 or work.state.enrolment.left > 0
     if waits or work.design.max_units is None:
         return False

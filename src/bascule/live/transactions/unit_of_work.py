@@ -25,18 +25,18 @@ ADDED = {
     table: ("experiment", *(name for name in columns if name not in ("id", "experiment")))
     for table, columns in schema.COLUMNS.items()
 } | {"assignments": ("experiment", *Assignment._fields)}
-"""The columns of the rows that are added to each table, in order."""
+"""Columns of the rows added to each table, in order."""
 
 
 @cache
 def _updating(columns: tuple[str, ...]) -> str:
-    """Return how to change some columns of an experiment."""
+    """Return the statement that updates some columns of an experiment."""
     names = ", ".join(f"{column} = ?" for column in columns)
     return f"UPDATE experiments SET {names} WHERE id = ?"  # nosec B608: names of columns
 
 
 LONGEST_RUN = 100
-"""Blocks of one row: to read one of them is to read all."""
+"""Maximum number of blocks stored in one row, which are always read together."""
 
 
 class UnitOfWork:
@@ -70,29 +70,29 @@ class UnitOfWork:
         self._rows: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
 
     def find_arms(self, units: Sequence[str]) -> None:
-        """Set `arms` to the arms of the units, None for new ones; remembered ones are not read."""
+        """Set `arms` to the arms of the units, None for new ones; remembered arms are not read."""
         # An assignment never changes.
         self.arms = dict(zip(units, map(self._remembered.get, units), strict=True))
         if not self.state.names.links and len(self._remembered) == self.before.state.units:
-            # All units of the test are remembered: the others are new.
+            # All units of the test are remembered, so all others are new.
             return
         unread = [unit for unit, arm in self.arms.items() if arm is None]
         if unread:
             self.arms.update(self.rows.find_arms(unread))
 
     def look_up(self, units: Iterable[str]) -> None:
-        """Set `known` to the assignments of the units, also those of this transaction."""
+        """Set `known` to the assignments of the units, including those of this transaction."""
         self.write("assignments")
         names = self.identify([*dict.fromkeys(units)])
         rows = self.rows.find_units([*names.values()])
         self.known = {unit: rows.get(identity) for unit, identity in names.items()}
 
     def identify(self, units: Sequence[str]) -> dict[str, str]:
-        """Return the identity of each of the names, as it is now."""
+        """Return the current identity of each name."""
         return self.rows.identify(units, self.state.names)
 
     def exclude(self, event: Event, receipt: Receipt) -> None:
-        """List an event that does not count as it was given, with the reason.
+        """List an event that is excluded, or does not count as given, with the reason.
 
         Once the list is full, it is only counted.
         """
@@ -109,14 +109,14 @@ class UnitOfWork:
         self.add("set_aside", event.unit, value, event.at, self.now, event.id, *key)
 
     def log(self, action: str, **detail: Any) -> None:
-        """Put a change into the audit log."""
+        """Add a change to the audit log."""
         text = json.dumps(detail)
         self.add("audit", self.before.name, self.now, self.actor, action, text)
 
     # Writing
 
     def save(self) -> Loaded:
-        """Write all that has changed, and return the experiment as it is stored then."""
+        """Write all changes, and return the experiment as it is then stored."""
         for name in [*self._rows]:
             self.write(name)
         before = self.before
@@ -145,26 +145,26 @@ class UnitOfWork:
         )
 
     def deal_again(self, deal: Deal) -> None:
-        """Replace a block by what is left of it."""
+        """Replace a stored block after an arm was struck from it."""
         self.write("blocks")
         self.deals[deal.number] = deal
         self.rows.deal_again(deal)
 
     def read_deals(self, numbers: Sequence[int]) -> None:
-        """Read the blocks from the first of the numbers to the last, unless they are known."""
+        """Read the blocks from the first to the last of the numbers, unless they are in memory."""
         if numbers and (numbers[0] not in self.deals or numbers[-1] not in self.deals):
             self.write("blocks")
             deals = self.rows.find_deals(numbers[0], numbers[-1])
             self.deals.update(deals)
 
     def deal(self, number: int) -> Deal:
-        """Return a block as it was dealt."""
+        """Return the block with this number."""
         if number not in self.deals:
             self.read_deals([number])
         return self.deals[number]
 
     def add_blocks(self, first: int, dealt: Sequence[Parts], used: Used | None = None) -> None:
-        """Add consecutive blocks to what is written; the last one stays in memory."""
+        """Add consecutive blocks to the rows to write; the last one stays in memory."""
         for start in range(0, len(dealt), LONGEST_RUN):
             run = dealt[start : start + LONGEST_RUN]
             parts = chain((used if start == 0 else None,), repeat(None))
@@ -174,11 +174,11 @@ class UnitOfWork:
             self.deals[last] = Deal(last, dealt[-1], (), used if len(dealt) == 1 else None)
 
     def add(self, table: str, *values: Any) -> None:
-        """Add a row to what is written to a table, without the experiment's number."""
+        """Add a row to the rows to write to a table; the experiment's number is put first."""
         self._rows[table].append((self.before.id, *values))
 
     def add_all(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Add many rows, each with the experiment's number first.
+        """Add many rows to the rows to write, which must begin with the experiment's number.
 
         Binding NULLs takes SQLite a third of the time of an insert, so rows may leave out columns
         at the end that are NULL.
@@ -186,7 +186,7 @@ class UnitOfWork:
         self._rows[table] += rows
 
     def write(self, table: str) -> None:
-        """Write the rows of a table now, so that they can be read."""
+        """Write the added rows of a table now, so that they can be read."""
         rows = self._rows.pop(table, None)
         if rows:
             columns = ADDED[table]
