@@ -1,4 +1,4 @@
-"""The arms of the next units, and how enrolment grows: pure functions of the experiment state."""
+"""Assign arms to the next units, and track the growth of enrolment. Pure functions."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ Shuffle = Callable[[list[int]], None]
 
 
 class FullError(InputError):
-    """The cap on units leaves no room for another one, or those that have not counted suffice."""
+    """The cap on units is reached, or the units that have not counted suffice for a decision."""
 
 
 class Placed(NamedTuple):
-    """Places for consecutive units, the state after them, and the blocks dealt for them.
+    """Assignments of consecutive units, the state after them, and the blocks dealt for them.
 
-    They are kept as columns: `arms`, the `chances` that these had, and the numbers of their
-    `deals`. There may be fewer than were asked for: then the test is `full`. `used` is what the
-    sizes of the blocks went by, in tests with early signals.
+    They are kept as columns: `arms`, the probabilities of these (`chances`), and the numbers of
+    their blocks (`deals`). If there are fewer than asked for, `full` says why. `used` has the data
+    that determined the sizes of the blocks, in tests with early signals.
     """
 
     arms: list[int]
@@ -54,7 +54,7 @@ def place(
     units: int = 1,
     now: float = 0.0,
 ) -> Placed:
-    """Return the places of the next units.
+    """Return the assignments of the next units.
 
     `deal` is the block that has been handed out so far, up to slot `state.enrolment.handed`.
 
@@ -72,8 +72,8 @@ def place(
 
 
 def fair_shuffle() -> Shuffle:
-    """Return a shuffle with a seed of its own; quick for two slots, as most blocks have."""
-    # Fair is enough: an order is no secret that protects anything.
+    """Return a shuffle with its own seed, which is fast for the usual blocks of two slots."""
+    # A statistically fair generator suffices: the order protects no secret.
     source = random.Random()  # nosec B311
     order, bits = source.shuffle, source.getrandbits
 
@@ -87,10 +87,10 @@ def fair_shuffle() -> Shuffle:
 
 
 def with_pending(state: ExperimentState) -> AnyStatistics:
-    """Return the statistics as if every pending unit had given its arm's mean so far.
+    """Return the statistics as if the outcome of each pending unit were its arm's mean so far.
 
-    Its radius is then that of all units that the arm has been given, so that a burst of units
-    spreads as it would one by one. An arm without outcomes is taken to have the mean of all.
+    An arm's radius is then that of all units assigned to it, so that a burst of units is spread
+    over the arms as if they had come one by one. An arm without outcomes gets the overall mean.
 
     >>> import bascule as bs
     >>> start = ExperimentState.empty(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2)))
@@ -114,7 +114,7 @@ def with_pending(state: ExperimentState) -> AnyStatistics:
 def _cohorts_with_pending(
     statistics: CohortStatistics, assigned: tuple[int, ...]
 ) -> tuple[ArmCohorts, ...]:
-    """Return the cohorts of recurrent outcomes as if each pending unit had given one."""
+    """Return the cohorts of recurrent outcomes as if each pending unit had one outcome."""
     means = [sum(cohort.means for cohort in arm.cohorts) for arm in statistics.arms]
     overall = sum(means) / max(1, statistics.units)
     arms = []
@@ -133,7 +133,7 @@ def _freely(
     now: float,
     full: FullError | None = None,
 ) -> Placed:
-    """Places that belong to no block."""
+    """Return assignments that belong to no block."""
     after = _after(design, state, arms, now)
     return Placed(arms, [1.0] * len(arms), [None] * len(arms), after, full=full)
 
@@ -161,7 +161,7 @@ def _slots(
     units: int,
     now: float,
 ) -> Placed:
-    """Hand out the rest of the current block, and then as many blocks as it takes."""
+    """Hand out the rest of the current block, and then as many new blocks as are needed."""
     enrolment = state.enrolment
     last, handed = enrolment.deal, enrolment.handed
     arms: list[int] = []
@@ -176,7 +176,7 @@ def _slots(
         left = enrolment.left - len(arms)
         after = _after(design, state, arms, now, handed=handed, left=left)
         return Placed(arms, chances, deals, after)
-    # All blocks that are dealt now come after the same outcomes.
+    # All blocks dealt now are based on the same outcomes.
     block = _next_blocks(design, state)
     size = block.size
     count, full = -(-wanted // size), None
@@ -206,20 +206,20 @@ def _slots(
 
 
 def _shuffled(block: Block, count: int, shuffle: Shuffle) -> list[tuple[int, ...]]:
-    """The parts of several blocks of the same kind, each in a random order."""
+    """Return the parts of several blocks of the same kind, each in a random order."""
     slots = [arm for arm, units in enumerate(block.units) for _ in range(units)]
     parts: list[tuple[int, ...]] = []
     for _ in range(count * block.repeat):
-        # From whichever order it starts, a shuffle leaves all orders equally likely.
+        # Whatever the initial order, all orders are equally likely after a shuffle.
         shuffle(slots)
         parts.append(tuple(slots))
     return parts
 
 
 class NextBlocks:
-    """The next block of each of a few tests, kept until the statistics of the test change.
+    """Cache of the next block of a few tests, valid until the statistics of the test change.
 
-    Statistics are compared by identity: to hash those of many arms takes longer than all the rest.
+    Statistics are compared by identity, since hashing those of many arms would take too long.
     """
 
     def __init__(self, most: int = 16) -> None:
@@ -233,7 +233,7 @@ class NextBlocks:
                 return block
         signals = Signals(*state.signals) if design.procedure.uses_signals else None
         block = next_block(design, state.latest_once, signals, state.ending.held is not None)
-        # What was seen before is not seen again.
+        # An older state of the same test does not come back.
         rest = [entry for entry in self._last if entry[0] is not design]
         self._last = ((design, state, block), *rest[: self._most - 1])
         return block
@@ -250,7 +250,7 @@ _next_blocks = NextBlocks()
 def _after(
     design: Design, state: ExperimentState, arms: list[int], now: float, **block: Any
 ) -> ExperimentState:
-    """Return the state with these units added, and what they change of the open `block`."""
+    """Return the state with these units added, and with new values of the open `block`."""
     if not arms:
         return state
     assigned = list(state.enrolment.assigned)
@@ -280,7 +280,7 @@ def _full(design: Design) -> FullError:
 
 
 def is_complete(design: Design, state: ExperimentState) -> bool:
-    """Return whether nobody is enrolled now, since the units that have not counted suffice.
+    """Return whether enrolment is complete, since the units that have not counted suffice.
 
     >>> import bascule as bs
     >>> rule = bs.Tilt(3, effect=0.5, power=0.9)
@@ -298,7 +298,7 @@ def is_complete(design: Design, state: ExperimentState) -> bool:
 
 
 def enrolment_complete(design: Design, state: ExperimentState) -> FullError:
-    """Return the error that says that nobody is enrolled until pending units have counted."""
+    """Return the error that no unit is enrolled until pending units have counted."""
     pending = state.pending
     return FullError(
         ENROLMENT,
@@ -317,7 +317,7 @@ whether enrolment has nearly stopped.
 
 
 def with_mark(marks: tuple[Mark, ...], units: int, now: float) -> tuple[Mark, ...]:
-    """Return the marks of an enrolment, with another one if the units have grown by a hundredth.
+    """Return the marks of an enrolment, with a new one if the units have grown by 1 %.
 
     >>> with_mark((Mark(100, 0.0), Mark(200, 9.0)), 202, 60.0)
     (Mark(units=200, time=9.0), Mark(units=202, time=60.0))
@@ -329,6 +329,6 @@ def with_mark(marks: tuple[Mark, ...], units: int, now: float) -> tuple[Mark, ..
 
 
 def marked_anew(state: ExperimentState, now: float) -> ExperimentState:
-    """Return the state after a change of the traffic: growth is measured from now on."""
+    """Return the state with the growth of enrolment measured anew, after a traffic change."""
     marks = (Mark(state.units, now),) if state.units else ()
     return state._replace(enrolment=state.enrolment._replace(marks=marks))

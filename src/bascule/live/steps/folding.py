@@ -1,7 +1,7 @@
 """Fold matured units, and changes by hand, in the order in which they came. Pure functions.
 
-The order is what the proofs ask for: the n-th outcome of an arm is that of its n-th unit, however
-long each took, so that neither quick nor slow outcomes are preferred. docs/research/live.md
+The proofs require this order: the n-th outcome of an arm is that of its n-th unit, however long
+each took, so that neither quick nor slow outcomes are preferred. docs/research/live.md
 
 Metrics whose windows close before those of their units are folded ahead, also in the order in which
 blocks were dealt, so that each metric has its own martingale, as in docs/research/guardrails.md: a
@@ -86,7 +86,7 @@ def with_latest(state: ExperimentState, statistics: Statistics) -> ExperimentSta
 
 
 def without_held(state: ExperimentState) -> ExperimentState:
-    """Return the state without the decision that is withheld: all that has counted is judged."""
+    """Return the state without a withheld decision, to be judged by all units that have counted."""
     if state.ending.held is None or state.ending.final is None:
         return state
     ending = state.ending._replace(held=None, final=None)
@@ -94,9 +94,9 @@ def without_held(state: ExperimentState) -> ExperimentState:
 
 
 def _rest(statistics: Statistics, value: Value) -> float:
-    """Return what covariates may explain: an outcome, or a numerator less what its ratio expects.
+    """Return the value to adjust: an outcome, or the residual of a numerator given its denominator.
 
-    The ratio is that of all complete blocks: any that was known before the block would do.
+    The ratio is that of all complete blocks; any ratio known before the block would be valid.
     """
     if not isinstance(value, Pair):
         return value
@@ -107,7 +107,7 @@ def _rest(statistics: Statistics, value: Value) -> float:
 def with_unit(
     design: Design, sums: tuple[ArmStatistics, ...], arm: int, value: Value | None
 ) -> tuple[ArmStatistics, ...]:
-    """Return the sums of a block with one more unit, unless it has no value."""
+    """Return the sums of a block with one more unit added, unless the unit has no value."""
     if value is None:
         return sums
     sums_with = sums[arm] + design.procedure.unit_sums(value)
@@ -117,7 +117,7 @@ def with_unit(
 def _with_lacking(
     block: OpenBlock, arm: int, lacking: Sequence[bool]
 ) -> tuple[tuple[int, ...], ...]:
-    """Return the units of a block without a value, by metric and arm, with one more unit."""
+    """Return a block's numbers of units without a value, by metric and arm, after one more unit."""
     without_values = (0,) * len(block.sums)
     before = block.lacking or (without_values,) * len(lacking)
     return tuple(
@@ -127,7 +127,7 @@ def _with_lacking(
 
 
 def close_parts(design: Design, state: ExperimentState, deal: Deal, now: float) -> ExperimentState:
-    """Fold the parts of a block whose units are all there."""
+    """Fold the parts of a block of which all units have counted."""
     sizes, block = deal.sizes, state.block
     before = state.latest_once.dropped
     while block.part < len(sizes) and sum(arm.units for arm in block.sums) >= sizes[block.part]:
@@ -154,10 +154,10 @@ def close_parts(design: Design, state: ExperimentState, deal: Deal, now: float) 
 def take_out(
     design: Design, state: ExperimentState, name: str, deal: Deal | None, now: float
 ) -> tuple[ExperimentState, Deal | None]:
-    """Return the state and the block without an arm, which gets no slot that is left in it.
+    """Return the state and the open block without an arm, which gets none of the slots left.
 
-    The other slots stay: between active arms, sizes remain what they were dealt. A decision that is
-    withheld is void, and all that has counted is judged again.
+    The other slots stay: the sizes of active arms remain as they were dealt. A withheld decision
+    becomes void, and all units that have counted are judged again.
     """
     state = without_held(state)
     statistics: AnyStatistics = (
@@ -178,7 +178,7 @@ def take_out(
 
 
 def with_knob(design: Design, knob: str, value: float) -> Design:
-    """Return the design with the knob of that name set to a value.
+    """Return the design with the named knob set to a value.
 
     >>> import bascule as bs
     >>> with_knob(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), "tilt", 5).rule.tilt
@@ -192,7 +192,7 @@ def with_knob(design: Design, knob: str, value: float) -> Design:
 
 
 def _dealt_slot(deal: Deal, handed: int) -> int:
-    """The slot, of all that were dealt, that follows those that were handed out."""
+    """Return the index, among all dealt slots, of the first slot that was not handed out."""
     slot = 0
     for arm in (arm for part in deal.parts for arm in part):
         if handed == 0:
@@ -204,7 +204,7 @@ def _dealt_slot(deal: Deal, handed: int) -> int:
 
 
 def due_removals(design: Design, state: ExperimentState) -> dict[int, tuple[int, ...]]:
-    """Return a harmful arm to remove now, between batches, with the metrics that say so."""
+    """Return the harmful arm to remove next, if any, with the metrics that found the harm."""
     if not design.metrics or state.ending.verdict is not None or state.block.part > 0:
         return {}
     statistics = state.latest_once
@@ -214,14 +214,14 @@ def due_removals(design: Design, state: ExperimentState) -> dict[int, tuple[int,
 
 
 def plan_ends(design: Design, state: ExperimentState, time: float) -> EndReason | None:
-    """Return why a test ends here without a decision; futility has to wait for `min_days`."""
+    """Return why a test ends now without a decision, or None; futility waits for `min_days`."""
     return None if state.block.part > 0 else END_REASONS[_judged(design, state, time).ended]
 
 
 def _judged(
     design: Design, state: ExperimentState, now: float, kept: frozenset[int] | None = None
 ) -> Judgement:
-    """Return what the course of a test says now; `kept` arms were out before the last look."""
+    """Judge a test as it is now; the arms `kept` were out at the previous look."""
     origin, held = state.enrolment.origin, state.ending.held
     calendar = None
     if design.withholds and origin is not None:
@@ -235,7 +235,7 @@ def _judged(
 def announced(
     design: Design, state: ExperimentState, now: float, dropped: frozenset[int] | None = None
 ) -> ExperimentState:
-    """Return the state with the decision that its course has reached, unless it has one.
+    """Return the state with a newly reached decision added; unchanged if it already has one.
 
     A test is judged between batches only, and not while a harmful arm has to be removed. Units that
     count after a decision go into the final statistics, which leave out only the arms that were
@@ -262,22 +262,22 @@ def announced(
 
 
 def withheld_until(design: Design, state: ExperimentState, reached: float) -> float:
-    """Return when a decision is announced that was reached at some moment."""
+    """Return when a decision reached at the time `reached` is announced."""
     if not design.withholds or state.enrolment.origin is None:
         return reached
     return design.announces(state.enrolment.origin, reached)
 
 
 def due_announcement(design: Design, state: ExperimentState) -> float:
-    """Return when the decision that is withheld is announced; never if there is none."""
+    """Return when the withheld decision is announced, or infinity if there is none."""
     held = state.ending.held
     return math.inf if held is None else withheld_until(design, state, held.time)
 
 
 def announce(design: Design, state: ExperimentState, time: float) -> ExperimentState:
-    """Return the state with the decision that was withheld, announced at a time.
+    """Return the state after announcing the withheld decision at a time.
 
-    Its statistics are those of the day on which it is announced.
+    The statistics are then those at the announcement.
     """
     ending = state.ending
     assert ending.held is not None
@@ -297,9 +297,9 @@ def fold_ahead_unit(
     values: Sequence[Value | None],
     now: float,
 ) -> ExperimentState:
-    """Return the state after the next unit has counted in the metrics of a front.
+    """Return the state after the next unit has counted in a front, metrics with one short window.
 
-    `place` is that of the front, and `values` has the unit's outcomes of its metrics.
+    `place` is the index of the front, and `values` are the unit's outcomes of its metrics.
     """
     front = state.folding.fronts[place]
     if front.folding != deal.number:
@@ -314,7 +314,7 @@ def fold_ahead_unit(
 
 
 def with_front(state: ExperimentState, place: int, front: Front) -> ExperimentState:
-    """Return the state with a front changed."""
+    """Return the state with the front at an index replaced."""
     before = state.folding.fronts
     fronts = (*before[:place], front, *before[place + 1 :])
     return state._replace(folding=state.folding._replace(fronts=fronts))
@@ -323,7 +323,7 @@ def with_front(state: ExperimentState, place: int, front: Front) -> ExperimentSt
 def _close_parts_ahead(
     design: Design, state: ExperimentState, place: int, deal: Deal, now: float
 ) -> ExperimentState:
-    """Fold the parts of a block whose units have all counted in the metrics of a front."""
+    """Fold the parts of a block of which all units have counted in the metrics of a front."""
     sizes, front = deal.sizes, state.folding.fronts[place]
     while front.part < len(sizes) and front.units >= sizes[front.part]:
         blocks = {number: state.block.metrics[number] for number in front.metrics}

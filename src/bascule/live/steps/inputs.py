@@ -1,7 +1,7 @@
-"""Units, values and times as callers give them, checked before anything else sees them.
+"""Check units, values and times from callers before anything else uses them.
 
-What passes here cannot make a transaction or a listing fail, so a bad value fails its own caller
-and nobody else's.
+Checked input cannot make a transaction or a listing fail, so a bad value fails its own caller and
+nobody else's.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bascule.live.steps.maturity import Event, NotANumber
 from bascule.live.storage.names import is_storable
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
-"""What an experiment may be called."""
+"""Valid names of experiments."""
 
 LONGEST_UNIT = 500
 
@@ -29,15 +29,15 @@ LONGEST_UNIT = 500
 LONGEST_DESCRIPTION = 10_000
 
 LONGEST_VALUE = 200
-"""Characters of a value that is excluded, as it is listed."""
+"""Maximum number of characters of an excluded value in a listing."""
 
 EARLIEST = datetime(1900, 1, 1, tzinfo=UTC).timestamp()
 LATEST = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
-"""Between these an outcome may have happened; every one of them is a date in any time zone."""
+"""Latest time of an outcome; like `EARLIEST`, it is a valid date in every time zone."""
 
 
 def check_name(name: object) -> None:
-    """Raise unless an experiment may have this name.
+    """Raise `InputError` unless an experiment may have this name.
 
     >>> check_name("checkout-button")
     """
@@ -50,7 +50,7 @@ def check_name(name: object) -> None:
 
 
 def check_actor(actor: object) -> None:
-    """Raise unless the audit log can name this actor.
+    """Raise `InputError` unless the audit log can name this actor.
 
     >>> check_actor("ann@shop.example")
     """
@@ -63,7 +63,7 @@ def check_actor(actor: object) -> None:
 
 
 def checked_description(text: object) -> str:
-    """Return the description of an experiment: any printable text, of several lines too.
+    """Return the checked description of an experiment: printable text, also of several lines.
 
     >>> checked_description("Green sells more")
     'Green sells more'
@@ -81,13 +81,13 @@ def checked_description(text: object) -> str:
 
 
 def checked_unit(unit: object, field: str = "unit") -> str:
-    """Return a unit's name as it is stored; a whole number becomes its digits.
+    """Return a unit's name as it is stored; an integer becomes its digits.
 
     >>> checked_unit(42)
     '42'
     """
     if type(unit) is str and 0 < len(unit) <= LONGEST_UNIT and unit.isascii() and "\0" not in unit:
-        # What nearly everyone gives.
+        # The most common case.
         return unit
     if not isinstance(unit, (str, bool)) and isinstance(unit, Integral):
         unit = _digits(unit)
@@ -114,9 +114,9 @@ def _digits(number: Integral) -> object:
 
 
 def checked_value(value: object) -> float | NotANumber | Pair:
-    """Return an outcome's value as a float, or as text where it is no finite number.
+    """Return the value of an outcome as a float, or as text if it is not a finite number.
 
-    A numerator and a denominator, as ratios have them, become a pair.
+    The numerator and denominator of a ratio become a pair.
 
     >>> checked_value(True), checked_value("ten"), checked_value(10**5000)
     (1.0, 'ten', a whole number of about 5,000 digits)
@@ -138,7 +138,7 @@ def checked_value(value: object) -> float | NotANumber | Pair:
 
 
 def shown_value(value: object) -> str:
-    """Write any value as short text, whatever its own `repr` does.
+    """Return any value as short text, even if its own `repr` fails.
 
     >>> shown_value("abc"), shown_value(10**5000)
     ("'abc'", 'a whole number of about 5,000 digits')
@@ -151,12 +151,12 @@ def shown_value(value: object) -> str:
         text = repr(value)
     except Exception:
         text = f"a value of type {type(value).__name__}"
-    # A lone surrogate or a zero character is no text that a database takes.
+    # Databases reject lone surrogates and zero characters.
     return text[:LONGEST_VALUE].encode(errors="backslashreplace").decode().replace("\0", "\\x00")
 
 
 def checked_time(at: object) -> float | None:
-    """Return a time as seconds since 1970, refusing those that no calendar can show.
+    """Return a time as seconds since 1970; raise `InputError` if it is far out of range.
 
     >>> checked_time(datetime(2026, 1, 1, tzinfo=UTC))
     1767225600.0
@@ -176,7 +176,7 @@ def checked_time(at: object) -> float | None:
 
 
 def checked_metric(metric: object) -> str | None:
-    """Return the name of a metric as it is stored; None is the primary one.
+    """Return the name of a metric as it is stored; None stands for the primary metric.
 
     >>> checked_metric("spend"), checked_metric(PRIMARY)
     ('spend', None)
@@ -187,13 +187,13 @@ def checked_metric(metric: object) -> str | None:
 def event_of(event: tuple[Any, ...] | Event) -> Event:
     """Return an event from (unit, value), (unit, value, at, id) or (unit, value, at, id, metric).
 
-    An outcome without a unit needs an id that another one has named a unit for.
+    An outcome without a unit needs the id of another outcome that names the unit.
 
     >>> event_of(("user-42", 1))
     Event(unit='user-42', value=1.0, at=None, id=None, exposed=True, metric=None)
     """
     if isinstance(event, Event):
-        # It was made here, or from the body of a request that was checked as a whole.
+        # It was made here, or from a request whose body was checked as a whole.
         return event
     if not isinstance(event, (tuple, list)) or not 2 <= len(event) <= 5:
         raise InputError(

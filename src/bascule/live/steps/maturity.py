@@ -45,16 +45,16 @@ Reason = Literal[
     "not exposed",
     "unknown metric",
 ]
-"""Why an outcome was excluded; `clipped` ones count, as the nearest limit.
+"""Reasons why outcomes are excluded; `clipped` outcomes count as the nearest limit.
 
-Those of units that were `not exposed` to their arm count too: to leave them out would compare
-whom an arm reached, not the arms.
+Outcomes of units that were `not exposed` to their arm count too: without them, the comparison
+would be of the units that each arm reached, not of the arms.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class NotANumber:
-    """A value that cannot be an outcome, as short text; it is excluded with a reason.
+    """The short text of a value that cannot be an outcome and is excluded with a reason.
 
     >>> NotANumber("'ten'")
     'ten'
@@ -69,9 +69,9 @@ class NotANumber:
 class Event(NamedTuple):
     """A value recorded for a unit; `at` is when it happened, and `id` makes a retry harmless.
 
-    `exposed` is false where the unit did not see its arm. `metric` names the metric that it belongs
-    to, None for the primary one. `unit` is empty where an earlier outcome with the same id, of
-    another metric, says whose it is.
+    `exposed` is false if the unit did not see its arm. `metric` names the metric of the value, None
+    for the primary one. `unit` is empty if an earlier outcome with the same id, of another metric,
+    names the unit.
     """
 
     unit: str
@@ -84,7 +84,7 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Whether an outcome counts, and if not, why; what was excluded can be listed.
+    """Whether an outcome counts, and if not, why; excluded outcomes can be listed.
 
     A retry of an outcome that was accepted is a `duplicate`: it was counted the first time.
     `bool(receipt)` is `accepted`.
@@ -102,7 +102,7 @@ class Receipt:
 
     @property
     def is_rejected(self) -> bool:
-        """Whether the outcome does not count, now or before."""
+        """Whether the outcome does not count and is no duplicate of one that does."""
         return not self.accepted and self.reason != "duplicate"
 
 
@@ -110,7 +110,7 @@ ACCEPTED = Receipt(True)
 
 
 def judge_value(design: Design, value: object) -> Receipt:
-    """Return whether a number can be an event of this design; one beyond its limits is capped.
+    """Return whether a number can be an event of this design; amounts beyond limits are capped.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
@@ -119,7 +119,7 @@ def judge_value(design: Design, value: object) -> Receipt:
     """
     if design.outcome.pairs or isinstance(value, Pair):
         return _judge_pair(design, value)
-    # The first question is quick, and its answer nearly always yes. True and False are 1 and 0.
+    # The first check is quick and nearly always true. True and False are 1 and 0.
     is_number = type(value) is float or isinstance(value, (Real, np.bool_))
     try:
         number = float(value) if is_number else math.nan  # type: ignore[arg-type]
@@ -129,7 +129,7 @@ def judge_value(design: Design, value: object) -> Receipt:
         return Receipt(False, "not a number", f"value must be a finite number (got {value!r:.60})")
     if abs(number) > checks.LARGEST:
         return Receipt(False, "out of range", f"value must be at most {checks.LARGEST:g}")
-    # Events of a sum may lie beyond the limits of the unit's outcome; an event is 0 or 1 always.
+    # Terms of a sum may lie beyond the limits of the unit's outcome; binary events are 0 or 1.
     binary = design.outcome.binary
     if binary or design.measure is None or design.measure.aggregate in ("mean", "last"):
         # Amounts beyond the limits are capped when their unit counts.
@@ -167,7 +167,7 @@ def _judge_pair(design: Design, value: object) -> Receipt:
 
 
 def judge_time(measure: Measure | None, at: float, arrived: float, now: float) -> Receipt:
-    """Whether an event happened, and came, while those of its unit count.
+    """Return whether an event happened and was received while its unit's events count.
 
     >>> judge_time(Measure("1h"), at=4000.0, arrived=0.0, now=4000.0).reason
     'late'
@@ -188,25 +188,25 @@ def judge_time(measure: Measure | None, at: float, arrived: float, now: float) -
 
 
 Events = Mapping[str | None, Sequence[Value]]
-"""The values of a unit's events by metric, None for the primary one, in the order of time."""
+"""Values of a unit's events in order of time, by metric; None for the primary one."""
 
 
 class Matured(NamedTuple):
-    """What a unit counts as, once it has matured."""
+    """The values with which a matured unit counts."""
 
     arm: int
     value: Value
-    """Its outcome of the primary metric."""
+    """Outcome of the primary metric."""
     metrics: Sequence[Value | None] = ()
-    """Those of the other metrics, in the order of the design; None where it has no value, or where
-    it has counted in a metric before."""
+    """Outcomes of the other metrics, in the order of the design; None if the unit has no value, or
+    has already counted in the metric."""
     covariates: tuple[float, ...] = ()
-    """What was known of it when it was assigned."""
+    """Covariates of the unit, known when it was assigned."""
     lacking: Sequence[bool] = ()
-    """For the primary metric and each other one, whether no value was recorded."""
+    """Whether no value was recorded, for the primary metric and then for each other one."""
     clipped: tuple[tuple[int, Value, str], ...] = ()
-    """Outcomes beyond the limits: 0 for the primary metric or the place of another one counted from
-    1, what it counts as, and why."""
+    """Outcomes beyond the limits: number of the metric (0 for the primary one), the value that
+    counts, and the reason."""
 
 
 def matured(
@@ -216,7 +216,7 @@ def matured(
     covariates: tuple[float, ...] = (),
     ahead: Collection[int] = (),
 ) -> Matured:
-    """Return what a unit of an arm counts as; metrics `ahead` have counted before.
+    """Return the values with which a unit counts, without the metrics `ahead`, counted before.
 
     >>> import bascule as bs
     >>> spent = bs.Measure("7d", "sum")
@@ -253,7 +253,7 @@ def matured(
 def outcomes_of(
     design: Design, metrics: Sequence[int], events: Events
 ) -> list[tuple[Value | None, str]]:
-    """Return what a unit counts as in some metrics, given by their places, and what was clipped."""
+    """Return a unit's outcome in each of some metrics, and a message if it was clipped."""
     return [
         unit_outcome(design.metric_designs[number], events.get(design.metrics[number].name, ()))
         for number in metrics
@@ -261,9 +261,9 @@ def outcomes_of(
 
 
 def unit_outcome(design: Design, values: Sequence[Value]) -> tuple[Value | None, str]:
-    """The outcome of a mature unit, within the limits of the design, and what was clipped if any.
+    """Return the outcome of a mature unit within the limits, and a message if it was clipped.
 
-    None if it has no value and is excluded then.
+    The outcome is None if the unit has no value and such units are excluded.
     """
     measure = design.measure
     if not values and measure is not None and measure.missing == "exclude":
@@ -273,7 +273,7 @@ def unit_outcome(design: Design, values: Sequence[Value]) -> tuple[Value | None,
 
 
 def clipped(design: Design, value: float) -> tuple[float, str]:
-    """Return an outcome within the limits of the design, and what was clipped if anything was."""
+    """Return an outcome within the limits of the design, and a message if it was clipped."""
     kept = min(max(value, design.outcome.low), design.outcome.high)
     if kept == value:
         return value, ""
@@ -285,11 +285,11 @@ def _long(seconds: float) -> str:
 
 
 NO_DELAYS = (0, 0, 0)
-"""The delays of an arm before its first matured event."""
+"""Delays of an arm before its first matured event."""
 
 
 def sizes_of(deal: Deal, arms: int) -> tuple[int, ...]:
-    """Return the units of each arm in a part of a block, as it was dealt.
+    """Return the number of units of each arm in a part of a block, as dealt.
 
     >>> sizes_of(Deal(1, ((0, 1, 0), (0, 0, 1))), 3)
     (2, 1, 0)
@@ -299,7 +299,7 @@ def sizes_of(deal: Deal, arms: int) -> tuple[int, ...]:
 
 
 def with_events(early: Early, sizes: tuple[int, ...], events: Sequence[int]) -> Early:
-    """Return the events of open blocks with some more in blocks of these sizes, or fewer.
+    """Return the events of open blocks, after adding `events` to the blocks of these sizes.
 
     >>> with_events(with_events((), (1, 2), (0, 3)), (1, 2), (0, -1))
     (((1, 2), (0, 2)),)
@@ -311,7 +311,7 @@ def with_events(early: Early, sizes: tuple[int, ...], events: Sequence[int]) -> 
 
 
 def with_event(state: ExperimentState, deal: Deal, arm: int, count: int = 1) -> ExperimentState:
-    """Return the state after the first event of a unit that has not counted."""
+    """Return the state after the first event of a unit that has not counted yet."""
     arms = len(state.enrolment.assigned)
     events = tuple(count * (place == arm) for place in range(arms))
     early = with_events(state.signals.early, sizes_of(deal, arms), events)
@@ -321,14 +321,14 @@ def with_event(state: ExperimentState, deal: Deal, arm: int, count: int = 1) -> 
 def without_block(
     state: ExperimentState, deal: Deal, block: Sequence[ArmStatistics]
 ) -> ExperimentState:
-    """Return the state without the events of a part of a block that counts now."""
+    """Return the state without the early events of a part of a block that now counts."""
     events = tuple(-int(arm.total) for arm in block)
     early = with_events(state.signals.early, sizes_of(deal, len(block)), events)
     return state._replace(signals=state.signals._replace(early=early))
 
 
 def window_of(design: Design, arrived: float) -> float:
-    """Return how long after its arrival a unit counts."""
+    """Return the seconds after its arrival at which a unit counts."""
     matures = design.matures(arrived)
     assert matures is not None
     return matures - arrived
@@ -346,16 +346,16 @@ def with_delay(
 
 
 def heard_after_erasure(design: Design, arrived: float, heard: float, time: float) -> float:
-    """Return when an erased unit, moved to another time of arrival, is said to have had its event.
+    """Return the time to store for the event of an erased unit whose arrival is moved to `time`.
 
-    It is in the same hundredth of its window.
+    It lies in the same hundredth of the window as the real time.
     """
     window = window_of(design, arrived)
     return time + (window_part(heard - arrived, window) + 0.5) / WINDOW_PARTS * window
 
 
 def used_by(design: Design, state: ExperimentState) -> Used | None:
-    """Return what the next block depends on, to be stored with it; None without signals."""
+    """Return the inputs for the size of the next block, to store with it; None without signals."""
     if not design.procedure.uses_signals:
         return None
     knob = design.rule.knob

@@ -1,7 +1,7 @@
-"""Replay a test from its log: units, stages and changes by hand, in the order of their counting.
+"""Replay a test from its log: units, stages and manual changes, in the order of counting.
 
-`verify` replays what is stored, and the analysis what was exported; both do it with the functions
-that the live test itself calls. Pure functions.
+`verify` replays a stored test, and the analysis an exported one; both use the same functions as the
+live test itself. Pure functions.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from bascule.live.storage.state import ExperimentState
 
 
 class ManualChange(NamedTuple):
-    """A change by hand, and after how much progress it was made: a knob turned or an arm dropped.
+    """A manual change, turning a knob or dropping an arm, and the progress after which it was made.
 
     `deal` is the last block that was dealt by then, and `handed` how many of its slots were handed
-    out. `by_harm` says that a guardrail has removed the arm.
+    out. `by_harm` is true if a guardrail has removed the arm.
     """
 
     after: int
@@ -44,11 +44,11 @@ class ManualChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A test replayed up to some point: the design with its knob as it was then, and the state.
+    """A test replayed up to some point: the state, and the design with its knob at that point.
 
-    `deal_of` gives a block by its number, `changes` are those that are still to come, `struck` has
-    the blocks that lost an arm, and `faults` says where the test did not go by its own rule: harm
-    that was not removed, an arm that was removed without harm, or an end that was missed.
+    `deal_of` returns a block by its number, `changes` are the changes still to come, `struck` has
+    the blocks that lost an arm, and `faults` says where the test did not follow its own rule: a
+    harmful arm not removed, an arm removed without harm, or a missed end.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
@@ -71,7 +71,7 @@ class Replay:
         changes: Sequence[ManualChange] = (),
         origin: float | None = None,
     ) -> Replay:
-        """Return a replay before the first unit of a test whose design is now `design`.
+        """Return a replay before the first unit of a test; `design` is its latest design.
 
         `origin` is when the first unit came.
         """
@@ -86,9 +86,9 @@ class Replay:
     def enrolled(
         self, arm: int, block: Deal | None = None, is_first: bool = False, is_heard: bool = False
     ) -> Replay:
-        """Return the replay after a unit has come, the first of its block, or with an early event.
+        """Return the replay after a unit was enrolled, maybe first of its block or with an event.
 
-        What has counted and what has come may be replayed one after the other.
+        Counted units and enrolled ones may be replayed separately, one after the other.
         """
         enrolment = self.state.enrolment
         assigned = [units + (i == arm) for i, units in enumerate(enrolment.assigned)]
@@ -108,7 +108,7 @@ class Replay:
         return replace(now, state=fold_unit(now.design, now.state, block, unit, time))
 
     def checked(self, time: float) -> Replay:
-        """Return the replay with what should have happened before another unit counts.
+        """Return the replay with a fault added if the test should have ended or removed an arm.
 
         `time` is when the last unit counted.
         """
@@ -125,7 +125,7 @@ class Replay:
         return replace(self, faults=tuple(faults))
 
     def announced(self, until: float) -> Replay:
-        """Return the replay with the decision that was withheld, announced at a time."""
+        """Return the replay after announcing the withheld decision, if any, at a time."""
         if self.state.ending.held is None:
             return self
         return replace(self, state=announce(self.design, self.state, until))
@@ -136,12 +136,12 @@ class Replay:
         return replace(self, state=self.state._replace(enrolment=enrolment))
 
     def close_stage(self, sums: Sums) -> Replay:
-        """Return the replay at the end of the next stage, whose events are given."""
+        """Return the replay at the end of the next stage, given the sums of its events."""
         now = self.changed()
         return replace(now, state=closed(now.design, now.state, sums, 0.0))
 
     def changed(self) -> Replay:
-        """Return the replay after all changes by hand that were made by now."""
+        """Return the replay after all manual changes that were made by this point."""
         now = self
         while now.changes and now.changes[0].after <= now.state.progress:
             change = now.changes[0]
@@ -166,5 +166,5 @@ class Replay:
         if number in self.struck:
             return self.struck[number]
         deal = self.deal_of(number)
-        # What was struck by hand later is struck when the replay gets there.
+        # Arms dropped later are struck when the replay reaches that point.
         return replace(deal, struck=()) if deal.struck else deal

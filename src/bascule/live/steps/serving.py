@@ -1,8 +1,8 @@
-"""The arm that a unit is served: its own, another after a change by hand, or the control.
+"""The arm to serve to a unit: its own, another one after a manual change, or the control.
 
-What a unit was assigned never changes, and its outcomes count for that arm. What it is served does
-change: after a release, after a stop with an arm for everyone, and when its arm was dropped. A unit
-that is not in the test is served the winner or the control. Pure functions.
+The arm that a unit was assigned never changes, and its outcomes count for that arm. The arm that it
+is served does change: after a release, after a stop with an arm for everyone, and when its arm was
+dropped. A unit that is not in the test is served the winner or the control. Pure functions.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from bascule.core.progress import next_block
 from bascule.live.storage.state import ArmValues, ExperimentState, Phase
 
 ServedReason = Literal["SPLIT", "STATIC", "DISABLED", "DEFAULT"]
-"""Why a unit is served its arm, in the words of OpenFeature.
+"""Reasons why a unit is served an arm, as defined by OpenFeature.
 
 `SPLIT`: it is in the test. `STATIC`: everyone gets this arm now, or its own arm was dropped.
-`DISABLED`: the test takes no new units. `DEFAULT`: the unit is not among those who may get in.
+`DISABLED`: the test takes no new units. `DEFAULT`: the unit does not belong to the audience.
 """
 
 
 ENROLMENT = "enrolment"
-"""What keeps a unit out while enough others have not counted yet."""
+"""Reason that keeps a unit out while enough others have not counted yet."""
 
 
 class Answer(NamedTuple):
-    """The arm that a unit is served, and why; `problem` says what keeps it out of the test."""
+    """The arm to serve to a unit, and why; `problem` says what keeps the unit out of the test."""
 
     arm: int
     reason: ServedReason
@@ -38,16 +38,16 @@ class Answer(NamedTuple):
 
 
 Served = tuple[Answer, ...]
-"""What the units of each arm are served."""
+"""The answer for the units of each arm."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The arm that a unit is served, why (in the words of OpenFeature), and whether it is enrolled.
+    """The arm to serve to a unit, the OpenFeature reason, and whether the unit is enrolled.
 
-    `value` is what the arm is worth to a program, its name unless values were given. If the unit is
+    `value` is the value of the arm for programs, its name unless values were given. If the unit is
     not enrolled, `why` names what keeps it out (`state`, `max_units`, `enrolment`, `share`,
-    `layer`, `holdout`, `where`), and `detail` says it.
+    `layer`, `holdout`, `where`), and `detail` explains it.
     """
 
     arm: str
@@ -59,7 +59,7 @@ class Evaluation:
 
 
 def evaluation(arms: ArmValues, answer: Answer) -> Evaluation:
-    """Return an answer with the name and the value of its arm, and why a unit is not enrolled.
+    """Return an answer with the name and value of its arm, and why the unit is not enrolled.
 
     >>> evaluation(ArmValues(("a", "b"), (False, True)), Answer(1, "SPLIT"))
     Evaluation(arm='b', value=True, reason='SPLIT', enrolled=True, why='', detail='')
@@ -72,7 +72,7 @@ def evaluation(arms: ArmValues, answer: Answer) -> Evaluation:
 
 
 def served_arms(state: ExperimentState) -> Served:
-    """Return what the units of each arm are served: their own arm, or another after a change.
+    """Return the answer for the units of each arm: their own arm, or another after a change.
 
     >>> import bascule as bs
     >>> from bascule.live.storage.state import Control
@@ -95,7 +95,7 @@ def _as_assigned(arms: int) -> Served:
 
 
 def everyones_arm(state: ExperimentState) -> int | None:
-    """Return the arm that everyone gets, after a release or a stop for an arm; None without."""
+    """Return the arm that everyone gets after a release or a stop with an arm, or None."""
     return shipped(state) if state.control.released else state.control.everyone
 
 
@@ -116,7 +116,7 @@ def shipped(state: ExperimentState) -> int:
 def not_enrolled(
     design: Design, phase: Phase, state: ExperimentState, problem: InputError
 ) -> Answer:
-    """Return what a unit is served that is not in the test: the winner, or else the control.
+    """Return the answer for a unit that is not in the test: the winner, or else the control.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), control="b")
@@ -126,7 +126,7 @@ def not_enrolled(
     """
     everyone, control = everyones_arm(state), control_of(design, state)
     if problem.field in ("where", "holdout"):
-        # What was shown for others is not given to those who were never meant to get it.
+        # The result for others is not applied to units that were never meant to be in the test.
         return Answer(control, "DEFAULT", problem)
     if everyone is not None:
         return Answer(everyone, "STATIC", problem)
@@ -140,22 +140,22 @@ def not_enrolled(
 
 
 def leader_of(design: Design, state: ExperimentState) -> int:
-    """Return the arm that is ahead, of those that get units; the control before any outcome."""
+    """Return the leading arm of those that get units; the control before the first outcome."""
     if not state.folding.folded:
         return control_of(design, state)
     return next_block(design, state.once).leader
 
 
 def control_of(design: Design, state: ExperimentState) -> int:
-    """Return the control, or the arm that took its place when it was dropped."""
+    """Return the control, or the arm that replaced it when it was dropped."""
     arm = design.arms.index(design.control_arm)
     return dict(state.control.moved).get(arm, arm)
 
 
 def moved_to(design: Design, state: ExperimentState, name: str, to: str | None) -> int:
-    """Return the arm whose users those of a dropped arm become: as asked, or the control.
+    """Return the arm to serve to the users of a dropped arm: `to`, or else the control.
 
-    Where the control itself is dropped, it is the first arm that is left.
+    If the control itself is dropped, it is the first arm that is left.
     """
     dropped = design.arms.index(name)
     gone = state.statistics.removed | {dropped}

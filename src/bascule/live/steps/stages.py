@@ -1,9 +1,9 @@
 """Recurring outcomes, counted stage by stage. Pure functions.
 
 A stage is one period long, and the first one begins with the first unit. A unit gives a number for
-every period since its own arrival; at the end of a stage all its periods that are over count. So
-the number of outcomes that a unit has given by then is known when it arrives, whatever happens:
-that is what the proofs ask for. docs/research/live.md
+every period since its own arrival; at the end of a stage all its completed periods count. So the
+number of outcomes that a unit has given by then is already known when it arrives, as the proofs
+require. docs/research/live.md
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from bascule.live.steps.folding import announced
 from bascule.live.storage.state import Enrolment, ExperimentState, StageUnits
 
 Sums = dict[tuple[int, int, int], tuple[int, float]]
-"""By arm, stage of arrival and lateness: the units with events, and the sum of events."""
+"""Number of units with events and their sum, by arm, stage of arrival and lateness."""
 
 StageRow = tuple[int, int, float, float, float]
-"""An event: number, arm and arrival of its unit, its time and its value; in order of the units."""
+"""An event: number, arm and arrival of its unit, and its time and value; sorted by unit."""
 
 LONGEST_ARM = 200
-"""Characters in the name of an arm, which messages, headers and tables have in them."""
+"""Maximum length of an arm's name, which appears in messages, headers and tables."""
 
 
 def check_live(design: Design) -> None:
-    """Raise `InputError` if a design cannot be run as a live test; say what can be."""
+    """Raise `InputError` if a design cannot be run as a live test; the message says what can."""
     if design.outcome.recurring and design.measure is None:
         raise InputError(
             "measure",
@@ -61,7 +61,7 @@ def check_live(design: Design) -> None:
 
 
 def _check_missing(design: Design) -> None:
-    """Raise where nothing says what a unit without a value counts as, or where it cannot be so."""
+    """Raise if the value of a unit without events is not defined, or its definition is invalid."""
     for name, part_design in (("", design), *((m.name, d) for m, d in _metrics(design))):
         measure, of = part_design.measure, f" of metric {name}" if name else ""
         if measure is None:
@@ -97,20 +97,20 @@ def _metrics(design: Design) -> Iterable[tuple[Metric, Design]]:
 
 
 def _example(design: Design) -> str:
-    """A measure in Python, on the command line and in JSON."""
+    """Return an example of a measure in Python, on the command line and in JSON."""
     aggregate = "any" if design.outcome.binary else "sum"
     data = f'"measure": {{"window": "7d", "aggregate": "{aggregate}"}}'
     return f'Measure("7d", "{aggregate}"), --window 7d or in JSON {data}'
 
 
 def period_of(measure: Measure) -> float:
-    """The length of a period."""
+    """Return the length of a period in seconds."""
     assert measure.period is not None
     return float(measure.period)
 
 
 def stage_of(origin: float, period: float, time: float) -> tuple[int, int]:
-    """The stage of a moment, and 0 if the stage begins just then, or 1.
+    """Return the stage that contains a time, and 0 if the stage begins exactly then, else 1.
 
     >>> stage_of(100.0, 10.0, 100.0), stage_of(100.0, 10.0, 114.0)
     ((1, 0), (2, 1))
@@ -121,19 +121,19 @@ def stage_of(origin: float, period: float, time: float) -> tuple[int, int]:
 
 
 def counting_stage(origin: float, period: float, arrived: float, at: float) -> int:
-    """The stage at whose end an event counts: its unit's period is over then.
+    """Return the stage at whose end an event counts, since its unit's period is over by then.
 
     >>> counting_stage(0.0, 10.0, arrived=4.0, at=13.0), counting_stage(0.0, 10.0, 0.0, 3.0)
     (2, 1)
     """
     stage, late = stage_of(origin, period, arrived)
-    # Which of its unit's outcomes the event belongs to, counted from 1.
+    # The number of its unit's outcome to which the event belongs, counted from 1.
     number = math.floor((at - arrived) / period) + 1
     return stage - 1 + late + number
 
 
 def due(measure: Measure, origin: float, stage: int) -> float:
-    """When the outcomes of a stage are all there."""
+    """Return the time at which the outcomes of a stage are complete."""
     return origin + stage * period_of(measure) + float(measure.grace)
 
 
@@ -170,7 +170,7 @@ def sums_of(measure: Measure, origin: float, stage: int, rows: Iterable[StageRow
 
 
 def closed(design: Design, state: ExperimentState, sums: Sums, now: float) -> ExperimentState:
-    """Return the state at the end of the next stage, whose events are given."""
+    """Return the state at the end of the next stage, given the sums of its events."""
     statistics, measure = state.statistics, design.measure
     assert isinstance(statistics, CohortStatistics)
     assert measure is not None
