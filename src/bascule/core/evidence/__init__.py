@@ -1,4 +1,4 @@
-"""Evidence that one arm is better than another: numbers that are large only rarely by chance.
+"""Evidence that one arm is better than another: numbers that are rarely large if it is not.
 
-Every function is a pure one of plain numbers. docs/research/evidence.md has the proofs.
+All functions are pure functions of plain numbers. docs/research/evidence.md has the proofs.
 """

@@ -13,25 +13,25 @@ import math
 from bascule.core.types import FloatArray
 
 BETS = tuple(0.99 * 0.5**j for j in range(14))
-"""The shares that are staked on each block."""
+"""Shares of the wealth that the bets stake on each block, largest first."""
 
 _PARTS = tuple(1.0 / (1.0 + ((j - 3.0) / 2.0) ** 2) for j in range(len(BETS)))
 
 LOG_PARTS = tuple(math.log(part / sum(_PARTS)) for part in _PARTS)
-"""Logarithms of what each share starts with: most where lifts from 5 % to 50 % are best found,
-and something for every other."""
+"""Logarithms of the starting wealth of each share: largest for the shares that find lifts from 5 %
+to 50 % best, and positive for every share."""
 
 CENTRAL = 3
-"""Which of the shares a planned effect is bet on with."""
+"""Index in `BETS` of the share that is used for a planned effect."""
 
 ORDINARY = BETS[CENTRAL]
-"""The central share where no effect is planned."""
+"""Central share of the bets if no effect is planned."""
 
 FACTORS = tuple(2.0 ** (CENTRAL - j) for j in range(len(BETS)))
-"""The shares as multiples of the central one."""
+"""The shares in `BETS` as multiples of the central share."""
 
 PLANNED = 0.75
-"""The part of the starting unit that is bet on a planned effect; the rest is divided as ever."""
+"""Fraction of the starting wealth for the planned effect; `LOG_PARTS` divides the rest."""
 
 PLANNED_LOG_PARTS = tuple(
     math.log((1.0 - PLANNED) * math.exp(part) + (PLANNED if j == CENTRAL else 0.0))
@@ -39,24 +39,26 @@ PLANNED_LOG_PARTS = tuple(
 )
 
 CURVES = tuple(-math.log1p(-share) - share for share in BETS)
-"""What each share is charged for the square of a gain in `log_shifted_wealth`."""
+"""Coefficient of the squared gains that `log_shifted_wealth` subtracts, for each share."""
 
 FOURTHS = tuple(-math.log1p(-s) - s - 0.5 * s * s - s**3 / 3.0 for s in BETS)
-"""What each share is charged for the fourth power of a gain in `log_wealth_of_sums`."""
+"""Coefficient of the fourth powers that `log_wealth_of_sums` subtracts, for each share."""
 
 HALVINGS, CLOSE = 200, 1e-13
-"""The most steps of a search; it ends sooner, once they are this small beside what is found."""
+"""Maximum number of steps of a search, and the relative step size at which it ends."""
 
 AT_LIMIT = 1e-3
-"""The part of the way to the smallest difference that is left to it, so that a search in vain ends:
-what no bet has ruled out as far as that is taken not to be ruled out at all."""
+"""Relative distance from the smallest possible difference, -1, at which a search gives up.
+
+If no shift farther from -1 is ruled out, no shift counts as ruled out.
+"""
 
 SMALL = 2.0**-6
-"""Below this the first terms of its series give a logarithm to full precision."""
+"""Size of a gain below which `log_factor` uses a series, which has full precision there."""
 
 
 def log_factor(gain: float) -> float:
-    """Log of 1 + `gain`, to full precision and sooner than the library has it for small gains.
+    """Return log(1 + `gain`) to full precision; faster than `math.log1p` for small gains.
 
     >>> log_factor(0.01) == math.log1p(0.01), log_factor(-0.99) == math.log1p(-0.99)
     (True, True)
@@ -69,7 +71,7 @@ def log_factor(gain: float) -> float:
 
 
 def share_at(j: int, centre: float) -> float:
-    """Return the share of one of the bets around a central share, at most that of the first.
+    """Return the share that bet `j` stakes if the central share is `centre`; at most `BETS[0]`.
 
     >>> [share_at(j, ORDINARY) for j in range(len(BETS))] == list(BETS)
     True
@@ -78,12 +80,12 @@ def share_at(j: int, centre: float) -> float:
 
 
 def log_part_at(j: int, centre: float) -> float:
-    """Return the logarithm of what one of the bets around a central share starts with."""
+    """Return the logarithm of the starting wealth of bet `j` if the central share is `centre`."""
     return LOG_PARTS[j] if centre == ORDINARY else PLANNED_LOG_PARTS[j]
 
 
 def curve_at(j: int, centre: float) -> float:
-    """Return what one of the bets is charged for the square of a gain."""
+    """Return the coefficient of the squared gains that is subtracted for bet `j`."""
     if centre == ORDINARY:
         return CURVES[j]
     share = share_at(j, centre)
@@ -91,10 +93,10 @@ def curve_at(j: int, centre: float) -> float:
 
 
 def central_share(effect: float, variance: float, leaders: float) -> float:
-    """Return the share that grows fastest where blocks differ by an effect on average.
+    """Return the share whose wealth grows fastest if `effect` is the mean difference of blocks.
 
-    `variance` is that of one outcome and `leaders` how many units the leader has for each one of
-    the other arm; all is in units of the limits' width.
+    `variance` is that of one outcome and `leaders` the number of the leader's units for each unit
+    of the other arm; `effect` and `variance` are in units of the limits' width.
 
     >>> round(central_share(0.01, 0.055 * 0.945, 1.0), 4)
     0.0961
@@ -103,17 +105,19 @@ def central_share(effect: float, variance: float, leaders: float) -> float:
 
 
 def bet(state: FloatArray, first: int, difference: float, centre: float = ORDINARY) -> None:
-    """Play one block, whose difference (A less B) is scaled to lie within -1 and 1.
+    """Update the bets with one block, whose difference (A less B) lies between -1 and 1.
 
-    `state` holds, from `first` on, by what factor each of `BETS` has multiplied its part, as a
-    logarithm; zeros are the beginning. With another central share the bets lie around that.
+    `state` holds, from index `first` on, the logarithm of the factor by which each bet has
+    multiplied its starting wealth; it starts with zeros. `centre` is the central share of the bets.
     """
     for j in range(len(BETS)):
         state[first + j] += log_factor(share_at(j, centre) * difference)
 
 
 def log_wealth(state: FloatArray, first: int, centre: float = ORDINARY) -> float:
-    """Log of what all the bets together have made of one unit; never above the best of them.
+    """Return the log of the wealth of all bets together, which started with a wealth of 1.
+
+    It is never above the log of the largest factor by which a single bet has grown.
 
     >>> import numpy as np
     >>> state = [0.0] * len(BETS)
@@ -134,11 +138,11 @@ def log_wealth(state: FloatArray, first: int, centre: float = ORDINARY) -> float
 def log_shifted_wealth(
     blocks: float, differences: float, squares: float, shift: float, centre: float = ORDINARY
 ) -> float:
-    """Log of what the bets that the difference is above `shift` have won at the least.
+    """Return a lower bound on the log wealth of bets that the difference is above `shift`.
 
-    It needs no more than how many blocks there were, the sum of their differences and of the
-    squares of these; the bets themselves, played on every block, would have won a little more.
-    `shift` lies within -1 and 1.
+    It is computed from the number of blocks, the sum of their differences and the sum of the
+    squared differences; bets that are updated with every block have a little more. `shift` lies
+    between -1 and 1.
 
     >>> round(log_shifted_wealth(1000.0, 100.0, 200.0, 0.0), 3)
     15.576
@@ -151,7 +155,7 @@ def log_shifted_wealth(
 def shifted_wealth_and_slope(
     blocks: float, differences: float, squares: float, shift: float, centre: float
 ) -> tuple[float, float]:
-    """Return `log_shifted_wealth`, and how fast it grows as the shift decreases."""
+    """Return `log_shifted_wealth` and minus its derivative with respect to the shift."""
     scale = 1.0 / (1.0 + shift)
     rest = differences - blocks * shift
     charge = squares + shift * (blocks * shift - 2.0 * differences)
@@ -166,7 +170,7 @@ def shifted_wealth_and_slope(
         wealth += part
         shares += part * share
         curves += part * curve
-    # How fast the gains and the charge grow as the shift decreases.
+    # Minus the derivatives of `gains` and `charged` with respect to the shift.
     gained = blocks * scale + rest * scale * scale
     more_charged = 2.0 * scale * scale * (rest + charge * scale)
     return top + math.log(wealth), (gained * shares - more_charged * curves) / wealth
@@ -175,17 +179,16 @@ def shifted_wealth_and_slope(
 def shift_ruled_out(
     blocks: float, differences: float, squares: float, threshold: float, centre: float = ORDINARY
 ) -> float:
-    """Return the largest shift that bets have ruled out, below the mean difference.
+    """Return the largest shift below the mean difference that the bets rule out; -1 for none.
 
-    It is where `log_shifted_wealth` reaches the threshold, found by Newton's method, and by halving
-    where that would leave the interval known to hold it; -1, the smallest difference, where it
-    does not.
+    There `log_shifted_wealth` reaches the threshold. It is found by Newton's method, with bisection
+    for steps that would leave the bracketing interval. -1 is the smallest possible difference.
 
     >>> round(shift_ruled_out(1000.0, 100.0, 200.0, 3.0), 4)
     0.0558
     """
     mean = differences / blocks
-    # How far below the mean: nothing is ruled out at `near`, and no difference lies below -1.
+    # Distances below the mean: nothing is ruled out at `near`, and no difference lies below -1.
     near, far = 0.0, 1.0 + mean
     smallest = far
     if never_ruled_out(blocks, max(0.0, squares - differences * mean), threshold) >= far:
@@ -203,7 +206,7 @@ def shift_ruled_out(
         else:
             near = below
         after = below - excess / slope if slope > 0.0 else math.inf
-        # A step that is too small to change anything is the end, not a reason to halve.
+        # A step too small to change anything stays in the interval: the search then ends.
         if not near <= after <= far:
             after = 0.5 * (near + far)
         moved = abs(after - below)
@@ -216,10 +219,10 @@ def shift_ruled_out(
 
 
 def never_ruled_out(blocks: float, deviations: float, threshold: float) -> float:
-    """Return how far below the mean a shift has to be before bets can have ruled it out.
+    """Return the smallest distance below the mean at which bets can have ruled out a shift.
 
-    `deviations` is the sum of squared deviations from the mean. A share s gains s g and is charged
-    at least s^2 c / 2, so that all bets together have won g^2 / (2 c) at the most: at a distance b
+    `deviations` is the sum of squared deviations from the mean. A share s gains s g and loses at
+    least s^2 c / 2, so the log wealth of all bets together is at most g^2 / (2 c). At a distance b
     that is (n b)^2 / (2 (deviations + n b^2)), which never exceeds n / 2.
 
     >>> never_ruled_out(17.0, 1.0, 9.0), round(never_ruled_out(1000.0, 190.0, 3.0), 4)
@@ -230,11 +233,11 @@ def never_ruled_out(blocks: float, deviations: float, threshold: float) -> float
 
 
 def log_wealth_of_sums(differences: float, squares: float, cubes: float, fourths: float) -> float:
-    """Log of what the bets have won at the least, by four sums over the blocks.
+    """Return a lower bound on the log wealth of the bets, from four sums over the blocks.
 
-    These are the sums of the differences, each within -1 and 1, and of their powers. The bets
-    themselves, played on every block, would have won hardly more: of each logarithm only the
-    terms from the fourth power on are replaced, by their worst case.
+    They are the sums of the differences, each between -1 and 1, and of their powers. Bets that are
+    updated with every block have hardly more: in each logarithm only the terms from the fourth
+    power on are replaced by their worst case.
 
     >>> state = [0.0] * len(BETS)
     >>> for difference in (1.0, 1.0, 0.5, -1.0, 1.0) * 20:
@@ -254,14 +257,14 @@ def log_wealth_of_sums(differences: float, squares: float, cubes: float, fourths
 
 
 def log_of_sums(j: int, differences: float, squares: float, cubes: float, fourths: float) -> float:
-    """Log of what one of `BETS` has won at the least, by the sums of `log_wealth_of_sums`."""
+    """Return a lower bound on the log growth of bet `j`, from the sums of `log_wealth_of_sums`."""
     share = BETS[j]
     third = share * (differences - share * (0.5 * squares - share * cubes / 3.0))
     return third - FOURTHS[j] * fourths
 
 
 def sums_may_reach(threshold: float, differences: float, squares: float) -> bool:
-    """Whether bets on either arm can have reached a threshold; where not, none has.
+    """Return whether bets on either arm can have reached a threshold: a quick, necessary check.
 
     As no gain is above 1, log(1 + s x) <= s x - s^2 x^2 / 6 for every share s, and the sum of
     these is at most 3/2 (sum of x)^2 / (sum of x^2).

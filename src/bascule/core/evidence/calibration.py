@@ -1,4 +1,4 @@
-"""From the error a user asks for to the paper's nominal delta, by peeling.
+"""Find the paper's nominal delta that guarantees a requested error probability, by peeling.
 
 `peel` bounds the probability that one sequence ever leaves its interval on one side. It adds up
 the paper's maximal inequality over epochs [T1, T2] whose lengths grow by a factor `growth`, and
@@ -22,23 +22,23 @@ from bascule.core.types import FloatArray
 Guarantee = Literal[
     "proven", "gaussian", "as published", "asymptotic", "stated by its author", "none"
 ]
-"""What kind of proof stands behind a decision: `STATED` for rules from outside, `NO_GUARANTEE` for
-logs that allow no answer."""
+"""Kind of proof behind a decision: `STATED` for rules from outside, `NO_GUARANTEE` for logs that
+allow no answer."""
 
 STATED: Guarantee = "stated by its author"
 NO_GUARANTEE: Guarantee = "none"
 
 SUMMED_UNTIL = 1_000_000
-"""Epochs that start later than this are added up by an integral."""
+"""Start of an epoch from which on the sum over epochs is bounded by an integral."""
 
 GROWTHS: tuple[float, ...] = (
     *np.geomspace(1.05, 20.0, 160).tolist(),
     *(float(number) for number in range(2, 21)),
 )
-"""Factors to try: whole ones too, because epochs end at whole numbers."""
+"""Growth factors to try; integers are included because epochs end at integers."""
 
 SMALLEST_ERROR = 1e-250
-"""An error that still leaves room for the smaller level which proves it."""
+"""Smallest error that can be requested; its level, which is smaller, is still a positive float."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class _Epochs:
-    """The epochs of every factor, one row each: what does not depend on the level.
+    """Precomputed constants of the epochs, with one row for each growth factor.
 
     A summed epoch contributes `exp(power * log_level - offset)`; the tail beyond `SUMMED_UNTIL`
     contributes `exp(tail_power * log_level - tail_offset)`.
@@ -70,7 +70,7 @@ class _Epochs:
 
 @lru_cache(maxsize=4096)
 def peel(level: float) -> float:
-    """Bound on P(some t >= 1 has S_t >= sigma sqrt(2 t log(lg(t)^2 / level))); at most 1.
+    """Return a bound on P(S_t >= sigma sqrt(2 t log(lg(t)^2 / level)) for some t >= 1).
 
     >>> round(peel(0.0117), 3)
     0.05
@@ -85,7 +85,7 @@ def peel(level: float) -> float:
 
 
 def level_for(error: float) -> float:
-    """The largest level whose peeled bound is `error`.
+    """Return the largest level whose bound by `peel` is at most `error`.
 
     >>> round(level_for(0.05), 4)
     0.0118
@@ -103,7 +103,7 @@ def level_for(error: float) -> float:
 
 
 def stretch(ratio: float) -> float:
-    """The price, in the exponent, of bounding a whole epoch [T1, ratio * T1] at once.
+    """Return the factor that the exponent loses when an epoch [T1, ratio * T1] is bounded at once.
 
     >>> stretch(1.0)
     1.0
@@ -116,7 +116,7 @@ def stretch(ratio: float) -> float:
 def _epochs() -> _Epochs:
     rows = [_epochs_of(growth) for growth in GROWTHS]
     longest = max(len(powers) for powers, _, _, _ in rows)
-    # Short rows are filled up with epochs that contribute nothing.
+    # Short rows are padded with epochs that contribute nothing.
     powers = np.zeros((len(rows), longest))
     offsets = np.full((len(rows), longest), math.inf)
     for row, (own_powers, own_offsets, _, _) in enumerate(rows):
@@ -136,8 +136,8 @@ def _epochs_of(growth: float) -> tuple[list[float], list[float], float, float]:
         powers.append(power)
         offsets.append(2.0 * power * math.log(lg(start)))
         start = end + 1
-    # From here each epoch starts at least `growth` times later than the one before, so the sum is
-    # at most its first term and an integral.
+    # From here on each epoch starts at least `growth` times later than the one before, so the rest
+    # of the sum is at most its first term plus an integral.
     power = 1.0 / stretch(growth)
     log_start = math.log(start)
     tail = math.pow(log_start, -2.0 * power)

@@ -1,8 +1,8 @@
-"""Evidence from the sums of whole days, for outcomes within known limits.
+"""Evidence from daily sums, for outcomes within known limits.
 
-A log that was split by a hash is compared day by day. All that is kept of a pair of arms is
-`total`, the sum of h D over the days, `clock`, that of h, and for each slope what its line charges
-for the squares that were seen. D is the difference of the day's means, in widths of the limits, and
+The arms of a log that was split by a hash are compared day by day. A pair of arms has a `total`,
+the sum of h D over the days, a `clock`, the sum of h, and for each slope the charge of its line for
+the observed squares. D is the difference of the day's means, in widths of the limits, and
 h = n_i n_j / (n_i + n_j). docs/research/analyse.md has the proof.
 """
 
@@ -16,23 +16,23 @@ from bascule.core.evidence.radius import PRICES, TILTS
 from bascule.core.types import FloatArray
 
 SLOPES: FloatArray = np.array(TILTS)
-"""The slopes of the lines; no unit is ever staked with more than its slope."""
+"""Slopes of the lines: the largest stakes that the lines put on one unit."""
 
 COSTS: FloatArray = np.array(PRICES)
-"""What each line adds to the log threshold."""
+"""Increase of the log threshold for each line."""
 
 SERIES_BELOW = 0.05
-"""Below this the curve is taken from its series, to lose no digits."""
+"""Slope below which `curves` uses a series, which loses no digits."""
 
 NEWTON_STEPS = 200
-"""More than any search for a boundary takes."""
+"""Maximum number of Newton steps; no search for a boundary needs as many."""
 
 CLOSE = 1e-12
-"""The search ends at a relative step this small."""
+"""Relative size of a Newton step at which the search ends."""
 
 
 def curves(slopes: FloatArray) -> FloatArray:
-    """What each slope is charged for a unit of squares: -log(1 - slope) - slope.
+    """Return the charge for a unit of squares for each slope: -log(1 - slope) - slope.
 
     >>> curves(np.array([0.5, 1e-9])).tolist()
     [0.1931471805599453, 5.000000003333333e-19]
@@ -46,9 +46,10 @@ def curves(slopes: FloatArray) -> FloatArray:
 
 
 def day_charges(units_a: float, units_b: float, squares_a: float, squares_b: float) -> FloatArray:
-    """What each line is charged for a day, by the units and squares of its two arms.
+    """Return the charge of each line for one day, from the units and squares of two arms.
 
-    The squares are those of the distances from what was expected, in widths of the limits.
+    `squares_a` and `squares_b` are the sums of squared differences between the outcomes and their
+    predictions, in widths of the limits.
 
     >>> round(float(day_charges(100, 100, 5.0, 5.0)[3]), 6)
     0.01644
@@ -60,10 +61,10 @@ def day_charges(units_a: float, units_b: float, squares_a: float, squares_b: flo
 
 
 def weighted_charges(heaviest: float, squares: float) -> FloatArray:
-    """What each line is charged for the outcomes of an arm that count with weights between 0 and 1.
+    """Return the charge of each line for outcomes of an arm with weights between 0 and 1.
 
-    `squares` is the sum of weight^2 times the squared distance of the outcome from what was
-    expected, in widths of the limits, and `heaviest` the largest weight among them.
+    `squares` is the sum of weight^2 times the squared difference between an outcome and its
+    prediction, in widths of the limits, and `heaviest` the largest weight.
 
     >>> float(weighted_charges(1.0, 5.0)[3]) == float(curves(SLOPES)[3] * 5.0)
     True
@@ -85,8 +86,8 @@ def lines_boundary(charges: FloatArray, log_threshold: float) -> float:
     >>> round(lines_boundary(np.ones(len(SLOPES)), math.log(20.0)), 3)
     7.72
     """
-    # One line alone would reach the threshold here, so this lies above the boundary; from above,
-    # Newton's method on a convex function comes down to it and never passes it.
+    # One line alone would reach the threshold here, so this start is above the boundary. From
+    # there Newton's method on a convex function decreases to the boundary and never passes it.
     total = float(np.min((log_threshold + COSTS + charges) / SLOPES))
     if total == math.inf:
         return math.inf

@@ -2,16 +2,16 @@
 
 A pair of arms has a `total` and a `clock`, in standard deviations of an outcome; the `horizon` is
 the clock at which its test ends and is fixed before the test. By the reflection principle a
-Brownian motion ever reaches `z sqrt(horizon)` by then with probability `2 (1 - Phi(z))`, so a flat
-boundary needs no more than that. `stake` makes a bet of it, which is proven without normality: what
-is owned then follows the probability, seen from now on, that the boundary is still reached.
+Brownian motion reaches `z sqrt(horizon)` by then with probability `2 (1 - Phi(z))`, which gives the
+level of a flat boundary. `stake` turns the boundary into a bet, which is proven without normality:
+its wealth follows the conditional probability that the boundary is still reached.
 docs/research/horizon.md has the proofs.
 
-A test ends when the planned effect is `reach` standard errors of its estimate. Its total is then a
-Brownian motion with drift that has run for `reach**2`, in units of the effect, and its boundary
-`z reach` away. The probability to cross it is `conditional_power(z reach, reach**2)`,
-since many paths cross it and fall back: the reach is where that is the power.
-docs/research/horizon.md has the derivation and what simulations show.
+A test ends when the planned effect is `reach` standard errors of its estimate. In units of the
+effect, its total is then a Brownian motion with drift after the time `reach**2`, and its boundary
+is `z reach`. The probability of ever crossing it is `conditional_power(z reach, reach**2)`, which
+includes paths that cross it and fall back; the reach is chosen so that this is the power.
+docs/research/horizon.md has the derivation and the results of simulations.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from bascule.core.types import FloatArray
 LOG_2 = math.log(2.0)
 
 LEAST_STEP = 0.5
-"""What a block adds to the clock of a pair at the least: that of one unit of each arm."""
+"""Smallest step of a pair's clock: that of a block with one unit of each arm."""
 
 LOG_CENTRE, LOG_FAR = math.log(0.02425), -300.0
-"""Where one approximation of a normal quantile takes over from another."""
+"""Logs of the tail probabilities at which `upper_quantile` changes its approximation."""
 
 HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 
@@ -47,7 +47,7 @@ def quantile(probability: float) -> float:
 
 
 def normal_constant(level: float) -> float:
-    """Return z of the flat boundary `z sqrt(horizon)` of normal outcomes, for an error of `level`.
+    """Return z of the flat boundary `z sqrt(horizon)` with an error probability of `level`.
 
     >>> round(normal_constant(0.05), 4)
     1.96
@@ -56,7 +56,7 @@ def normal_constant(level: float) -> float:
 
 
 def log_flat(total: float, horizon: float) -> float:
-    """Log of 1 / p, with p the probability that a Brownian motion reaches `total` by the horizon.
+    """Return -log(p) of the probability p that a Brownian motion reaches `total` by the horizon.
 
     It does not depend on the clock, which has to be at most the horizon.
 
@@ -69,7 +69,7 @@ def log_flat(total: float, horizon: float) -> float:
 def upper_quantile(log_tail: float) -> float:
     """Return the z beyond which a standard normal variable lies with probability exp(`log_tail`).
 
-    Acklam's rational approximation, to nine digits; the probability is at most 1/2.
+    It uses Acklam's rational approximation, to nine digits; the probability is at most 1/2.
 
     >>> round(upper_quantile(math.log(0.025)), 6), round(upper_quantile(-500_007.826695), 3)
     (1.959964, 1000.0)
@@ -97,9 +97,10 @@ def upper_quantile(log_tail: float) -> float:
 
 
 def room_left(log_share: float) -> float:
-    """Return how far a flat boundary is, in standard deviations of the way that is left.
+    """Return the distance of a flat boundary that is reached with probability exp(`log_share`).
 
-    It is where the boundary is reached with the probability exp(`log_share`), which is at most 1.
+    It is in standard deviations of the change of the total until the horizon. `log_share` is at
+    most 0.
 
     >>> round(room_left(math.log(0.05)), 4), round(room_left(0.0), 4)
     (1.96, 0.0)
@@ -108,30 +109,30 @@ def room_left(log_share: float) -> float:
 
 
 def stake(log_share: float, left: float) -> float:
-    """Return the stake of a bet that owns the share exp(`log_share`) of its goal, at most all.
+    """Return the stake of a bet whose wealth is exp(`log_share`) times its goal.
 
-    It is what makes the bet follow the probability to reach a flat boundary while the clock goes on
-    by `left`: the derivative of the log of that probability in the total. Everything in standard
-    deviations of an outcome.
+    With this stake the wealth follows the probability that the total reaches a flat boundary while
+    the clock grows by `left`: it is the derivative of the log of that probability with respect to
+    the total. All values are in standard deviations of an outcome; `log_share` is at most 0.
 
     >>> round(stake(math.log(0.05), 100.0), 4)
     0.2338
     """
     room = room_left(log_share)
-    # The density at that place over the tail beyond; far out it is nearly the place itself.
+    # The hazard rate: the density at `room` over the tail beyond it, which far out is near `room`.
     if log_share > LOG_FAR:
         hazard = DENSITY_AT_0 * math.exp(-0.5 * room * room - log_share + LOG_2)
     else:
         hazard = room + 1.0 / room
-    # The last block may reach beyond the horizon, and is staked on as a whole.
+    # The last block may end beyond the horizon; the stake is on the whole block.
     return hazard / math.sqrt(max(LEAST_STEP, left))
 
 
 def conditional_power(room: float, left: float) -> float:
-    """Return the probability that a boundary is reached at the planned effect before the end.
+    """Return the probability that the boundary is reached before the end at the planned effect.
 
-    `room` is how far away it is, and `left` the rest of the way, both in units of the planned
-    effect: so the total grows by 1 for each unit of the clock, and its variance too.
+    `room` is the distance to the boundary and `left` the remaining clock, both in units of the
+    planned effect: the mean and the variance of the total grow by 1 for each unit of the clock.
 
     >>> round(conditional_power(1.96 * 3.24, 3.24**2), 3), conditional_power(0.0, 1.0)
     (0.932, 1.0)
@@ -151,7 +152,7 @@ def may_reach(room: float, left: float, smallest: float) -> bool:
     >>> may_reach(1.0, 4.0, 0.2), may_reach(8.0, 4.0, 0.2)
     (True, False)
     """
-    # With no more room than what is left, it is one half or more: most tests are here for long.
+    # If `room` is at most `left`, the power is at least one half: the usual case, and quick.
     if smallest <= 0.5 and room <= left:
         return True
     return conditional_power(room, left) >= smallest
@@ -160,35 +161,35 @@ def may_reach(room: float, left: float, smallest: float) -> bool:
 NORMAL = NormalDist()
 
 OVERSHOOT = 0.5826
-"""How far beyond a boundary a random walk is on average when it has crossed it, in standard
+"""Mean distance of a random walk beyond the boundary that it has just crossed, in standard
 deviations of a step (Siegmund's correction)."""
 
 CLOSE = 1e-6
-"""How near to the power the probability of a reach has to be."""
+"""Maximum difference between the requested power and the power of the reach that is found."""
 
 EXACT = 1e-12
-"""How near a line of futility has to be, as a part of its distance."""
+"""Relative precision of the distance of the futility line from the boundary."""
 
 TRIES = 60
-"""How often a number is corrected, at the most."""
+"""Maximum number of iterations of a numerical search."""
 
 GRID_CLOCKS, CELLS = 80, 201
-"""Steps of the clock and cells of the total on which the law of a path with futility is carried."""
+"""Grid for the distribution of the total in a test with futility: time steps and cells."""
 
 LOWEST = -4.0
-"""The lowest total that is followed, in standard deviations of the total at the horizon."""
+"""Lowest total of the grid, in standard deviations of the total at the horizon."""
 
 NODES = 61
-"""Points of the Gauss-Hermite rule for what comparisons with one arm have in common."""
+"""Number of Gauss-Hermite nodes to integrate over the arm that all comparisons share."""
 
 
 @lru_cache(maxsize=1024)
 def reach_for(power: float, constant: float, look: float = 0.0, futility: float = 0.0) -> float:
     """Return the reach at which the boundary `constant` is crossed with the probability `power`.
 
-    `look` is the standard deviation of what is added to the total between two looks, in units of
-    the planned effect; 0 for a test that is watched all the time. `futility` is the conditional
-    power below which the test ends.
+    `look` is the standard deviation of the change of the total between two looks, in units of the
+    planned effect; 0 for a test that is monitored continuously. `futility` is the conditional power
+    below which the test ends.
 
     >>> round(reach_for(0.9, 1.95996), 3), round(reach_for(0.9, 1.95996, futility=0.2), 3)
     (3.023, 3.138)
@@ -204,9 +205,9 @@ def reach_for(power: float, constant: float, look: float = 0.0, futility: float 
 
 @lru_cache(maxsize=256)
 def power_of_each(power: float, rivals: int, correlation: float) -> float:
-    """Return the power of each comparison with a rival, so that all succeed with this one.
+    """Return the power each comparison needs for all of them to succeed with probability `power`.
 
-    They have the better arm in common, and so a correlation.
+    The comparisons are correlated because they share the better arm.
 
     >>> round(power_of_each(0.9, 1, 0.5), 3), round(power_of_each(0.9, 4, 0.5), 3)
     (0.9, 0.967)
@@ -221,14 +222,14 @@ def power_of_each(power: float, rivals: int, correlation: float) -> float:
         shares = [NORMAL.cdf((z + math.sqrt(correlation) * node) / rest) for node in nodes]
         return float(weights @ np.array(shares) ** rivals)
 
-    # Independent comparisons need the most.
+    # Independent comparisons need the largest power, which is the upper end of the search.
     reach = quantile(power ** (1.0 / rivals))
     return NORMAL.cdf(solved(all_succeed, power, quantile(power), reach))
 
 
 @lru_cache(maxsize=256)
 def _futility_factor(power: float, constant: float, futility: float) -> float:
-    """How many times as far a horizon lies with futility, which ends some tests too soon."""
+    """Return the factor by which the reach grows to make up for tests that futility ends."""
     without = reach_for(power, constant)
     far = 2.0 * without
 
@@ -239,11 +240,11 @@ def _futility_factor(power: float, constant: float, futility: float) -> float:
 
 
 def _carried(reach: float, constant: float, futility: float) -> float:
-    """The probability to cross the boundary by the horizon and not to be futile before."""
+    """Return the probability of crossing the boundary by the horizon without futility before."""
     end, boundary = reach * reach, constant * reach
     step = end / GRID_CLOCKS
     deviation = math.sqrt(step)
-    # Between two steps a path is watched all the time: both lines lie nearer by the overshoot.
+    # Paths are monitored continuously, the grid is not: the overshoot moves both lines inwards.
     nearer = OVERSHOOT * deviation
     top = boundary - nearer
     edges = np.linspace(LOWEST * reach, top, CELLS + 1)
@@ -261,10 +262,10 @@ def _carried(reach: float, constant: float, futility: float) -> float:
 
 
 def _room_of(futility: float, left: float) -> float:
-    """How far away the boundary is where it is still crossed with the probability `futility`.
+    """Return the distance of a boundary that is still crossed with probability `futility`.
 
-    It is at most twice that of a total beyond the boundary at the end, and its log is concave: from
-    further away Newton's method comes nearer and never too near.
+    The probability is at most twice that of a total beyond the boundary at the end, and its log is
+    concave: from a start farther away, Newton's method approaches the distance from above.
     """
     root = math.sqrt(left)
     room = left - root * NORMAL.inv_cdf(0.5 * futility)
@@ -281,7 +282,7 @@ def _room_of(futility: float, left: float) -> float:
 def solved(
     rising: Callable[[float], float], wanted: float, low: float, high: float, close: float = CLOSE
 ) -> float:
-    """Return where a rising function has this value, by false position (Illinois).
+    """Return the argument at which a rising function is `wanted`, by false position (Illinois).
 
     >>> round(solved(lambda x: x * x, 2.0, 0.0, 2.0), 5)
     1.41421

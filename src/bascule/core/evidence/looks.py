@@ -1,7 +1,7 @@
-"""Looks planned by the calendar: the stages at which a decision is allowed, each with its level.
+"""Planned looks: the stages at which a decision is allowed, each with its level.
 
-The first look comes when every arm can have its first units, each further one `growth` times
-later. Look k spends 1 / (k (k + 1)) of the error, and these parts add up to 1.
+The first look is at the stage at which every arm can have its first units, and each further look
+`growth` times later. Look k spends 1 / (k (k + 1)) of the error; these fractions add up to 1.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 
 GROWTH = 1.5
-"""How many times later the next look comes, unless a design says otherwise."""
+"""Default ratio of the stages of consecutive looks."""
 
 
 def following_look(stage: int, growth: float) -> int:
-    """The stage of the look after the one at `stage`.
+    """Return the stage of the look after the one at `stage`.
 
     >>> following_look(6, 1.5), following_look(101, 1.5)
     (9, 152)
@@ -22,7 +22,7 @@ def following_look(stage: int, growth: float) -> int:
 
 
 def coming_look(stage: int, first: int, growth: float) -> tuple[int, int]:
-    """Number and stage of the first look that is not before `stage`; looks are counted from 1.
+    """Return the number, counted from 1, and stage of the first look at or after `stage`.
 
     >>> coming_look(7, 6, 1.5), coming_look(9, 6, 1.5)
     ((2, 9), (2, 9))
@@ -34,7 +34,7 @@ def coming_look(stage: int, first: int, growth: float) -> tuple[int, int]:
 
 
 def look_part(number: float) -> float:
-    """The part of the error that look `number` spends.
+    """Return the fraction of the error that look `number` spends.
 
     >>> look_part(1), round(sum(look_part(k) for k in range(1, 1000)), 3)
     (0.5, 0.999)

@@ -14,19 +14,19 @@ from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.types import called_rarely
 
 SCALES = (1.0, 10.0, 100.0, 1000.0, 10000.0)
-"""The clocks at which the parts of the mixture are at their best: rho in the docs."""
+"""Clocks for which the components of the mixture are tuned: rho in the docs."""
 
 CENTRE = 2.0
-"""Where the informed mixture is centred, in its own standard deviations, before the cut at 0."""
+"""Mean of the informed mixture before its truncation at 0, in its own standard deviations."""
 
 SERIES_BELOW = -20.0
-"""Below this the normal distribution function is taken from its asymptotic series."""
+"""Argument below which the normal distribution function is computed by its asymptotic series."""
 
 NEWTON_STEPS = 64
-"""More than any search for a boundary takes."""
+"""Maximum number of Newton steps; no search for a boundary needs as many."""
 
 CLOSE = 1e-7
-"""A relative Newton step this small leaves an error of about its square."""
+"""Relative size of a Newton step at which a search ends; the error left is about its square."""
 
 HALF_ROOT = math.sqrt(0.5)
 DENSITY_AT_0 = 1.0 / math.sqrt(2.0 * math.pi)
@@ -34,7 +34,7 @@ DENSITY_AT_0 = 1.0 / math.sqrt(2.0 * math.pi)
 
 @called_rarely
 def tail_series(z: float) -> float:
-    """`exp(z^2 / 2) * Phi(z)` for `z` below `SERIES_BELOW`."""
+    """Return `exp(z^2 / 2) * Phi(z)` for `z` below `SERIES_BELOW`."""
     u = 1.0 / z / z
     series = 1.0 - 13.0 * u
     series = 1.0 - 11.0 * u * series
@@ -47,7 +47,7 @@ def tail_series(z: float) -> float:
 
 
 def log_normal_cdf(z: float) -> float:
-    """Logarithm of the standard normal distribution function.
+    """Return the logarithm of the standard normal distribution function.
 
     >>> round(log_normal_cdf(0.0), 6), round(log_normal_cdf(-1000.0), 6)
     (-0.693147, -500007.826695)
@@ -62,7 +62,7 @@ def log_normal_cdf(z: float) -> float:
 
 
 def log_tilted(z: float) -> float:
-    """Logarithm of `exp(z^2 / 2) * Phi(z)`; increasing and convex.
+    """Return the logarithm of `exp(z^2 / 2) * Phi(z)`, which is increasing and convex in z.
 
     >>> round(log_tilted(0.0), 6), round(log_tilted(-1e9), 6)
     (-0.693147, -21.642204)
@@ -71,7 +71,7 @@ def log_tilted(z: float) -> float:
 
 
 def tilted_slope(z: float, value: float) -> float:
-    """Derivative of `log_tilted` at `z`, where it is `value`.
+    """Return the derivative of `log_tilted` at `z`, where its value is `value`.
 
     >>> round(tilted_slope(0.0, log_tilted(0.0)), 6), tilted_slope(-1e9, log_tilted(-1e9))
     (0.797885, 1e-09)
@@ -86,7 +86,7 @@ def tilted_slope(z: float, value: float) -> float:
 
 @called_rarely
 def tilted(z: float, shift: float) -> float:
-    """`exp(z^2 / 2 - shift) * Phi(z)`.
+    """Return `exp(z^2 / 2 - shift) * Phi(z)`.
 
     >>> tilted(0.0, 0.0)
     0.5
@@ -99,8 +99,8 @@ def tilted(z: float, shift: float) -> float:
 
 
 def mixture_and_slope(total: float, clock: float) -> tuple[float, float]:
-    """`log_mixture`, and its derivative in `total`."""
-    # The largest exponent of the parts, that of the first, is taken out of all of them.
+    """Return `log_mixture` and its derivative with respect to `total`."""
+    # The exponent of the first component, the largest, is factored out of all of them.
     front = max(total, 0.0) / math.sqrt(clock + SCALES[0])
     shift = 0.5 * front * front
     density = DENSITY_AT_0 * math.exp(-shift)
@@ -119,7 +119,7 @@ def mixture_and_slope(total: float, clock: float) -> tuple[float, float]:
 
 @called_rarely
 def log_mixture(total: float, clock: float) -> float:
-    """Log of the one-sided normal mixture, the average over five scales.
+    """Return the log of the one-sided normal mixture, averaged over the five `SCALES`.
 
     >>> round(log_mixture(0.0, 0.0), 6), round(log_mixture(40.0, 100.0), 4)
     (0.0, 5.7028)
@@ -129,7 +129,7 @@ def log_mixture(total: float, clock: float) -> float:
 
 @called_rarely
 def log_informed(total: float, clock: float, effect: float) -> float:
-    """Log of the mixture around an `effect` worth finding, in standard deviations of an outcome.
+    """Return the log of the mixture around an `effect`, in standard deviations of an outcome.
 
     >>> round(log_informed(0.0, 0.0, 0.5), 6), round(log_informed(40.0, 100.0, 0.5), 4)
     (0.0, 6.9635)
@@ -142,16 +142,16 @@ def log_informed(total: float, clock: float, effect: float) -> float:
 
 @called_rarely
 def mixture_boundary(clock: float, log_threshold: float) -> float:
-    """The total at which `log_mixture` is `log_threshold`, which is at least 0.
+    """Return the total at which `log_mixture` is `log_threshold`, which has to be at least 0.
 
-    Increasing and concave in the clock.
+    The total is increasing and concave in the clock.
 
     >>> round(mixture_boundary(100.0, math.log(20.0)), 4)
     31.415
     """
     start = math.inf
     for scale in SCALES:
-        # One part alone, with 1/2 for its Phi, would reach the threshold here.
+        # One component alone, with 1/2 for its Phi, would reach the threshold here.
         ratio = 1.0 + clock / scale
         need = log_threshold + math.log(float(len(SCALES))) + 0.5 * math.log(ratio)
         start = min(start, math.sqrt(2.0 * scale * ratio * need))
@@ -160,7 +160,7 @@ def mixture_boundary(clock: float, log_threshold: float) -> float:
 
 @called_rarely
 def mixture_boundary_from(start: float, clock: float, log_threshold: float) -> float:
-    """`mixture_boundary` by Newton's method from a total near the boundary.
+    """Return `mixture_boundary`, found by Newton's method from a total near it.
 
     The log evidence is convex, so from a start above the boundary every step stays above it, and
     from one below it the first step leads above it.
@@ -176,9 +176,9 @@ def mixture_boundary_from(start: float, clock: float, log_threshold: float) -> f
 
 
 def informed_boundary(clock: float, log_threshold: float, effect: float) -> float:
-    """The total at which `log_informed` is `log_threshold`, which is at least 0.
+    """Return the total at which `log_informed` is `log_threshold`, which has to be at least 0.
 
-    Increasing and concave in the clock.
+    The total is increasing and concave in the clock.
 
     >>> round(informed_boundary(100.0, math.log(20.0), 0.5), 4)
     29.1958
@@ -197,9 +197,9 @@ def informed_boundary(clock: float, log_threshold: float, effect: float) -> floa
 
 
 def mixture_radius(n: float, sigma: float, level: float) -> float:
-    """Half the width of an arm's interval after `n` observations; infinite before the third.
+    """Return half the width of an arm's interval after `n` observations; infinity if `n` < 3.
 
-    Each end is wrong, at any time, with a probability of at most `level`.
+    The probability that an end is ever wrong is at most `level` for each end.
 
     >>> round(mixture_radius(100, sigma=1.0, level=0.025), 4)
     0.3391

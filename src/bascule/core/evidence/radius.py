@@ -1,11 +1,11 @@
-"""Anytime radii of a mean: the one of the paper, and one for outcomes whose variance is unknown.
+"""Anytime-valid radii of a mean: the paper's, and one for outcomes with an unknown variance.
 
 The paper's `radius` after n observations is
 `sigma * sqrt(factor / n * log(count * lg(n)^2 / delta))`. A rule chooses `factor` and `count`;
 docs/research/iid-rules.md has the proof.
 
 `bernstein_radius` is for outcomes within known limits. It depends on `squares`, the sum of the
-squared distances of the outcomes from what was expected of each before it was observed.
+squared differences between each outcome and its prediction before it was observed.
 docs/research/evidence.md has the proof.
 """
 
@@ -20,13 +20,13 @@ Radius = Callable[[float, float, float, float, float], float]
 """(n, sigma, factor, count, delta) -> half the width of an arm's interval."""
 
 FIRST_UNITS = 3
-"""How many units an arm needs before it has an interval, and so before any rule is asked."""
+"""Number of units that an arm needs before it has an interval, and before a rule may decide."""
 
 LOG_2 = math.log(2.0)
 
 
 def lg(n: float) -> float:
-    """Natural logarithm, kept from vanishing at n = 1.
+    """Return the natural logarithm of `n`, but at least log(2), so that it is positive at n = 1.
 
     >>> round(lg(1), 3), round(lg(100), 3)
     (0.693, 4.605)
@@ -36,7 +36,7 @@ def lg(n: float) -> float:
 
 @called_rarely
 def radius(n: float, sigma: float, factor: float, count: float, delta: float) -> float:
-    """Half the width of an arm's interval after `n` observations; infinite before the third.
+    """Return half the width of an arm's interval after `n` observations; infinity if `n` < 3.
 
     >>> round(radius(100, sigma=1.0, factor=2.0, count=3.0, delta=0.05), 4)
     0.3781
@@ -48,22 +48,22 @@ def radius(n: float, sigma: float, factor: float, count: float, delta: float) ->
 
 
 TILTS = tuple(0.9 * 0.5**j for j in range(40))
-"""The slopes, lambda in the docs, of the lines whose lower envelope is the boundary."""
+"""Slopes of the lines whose lower envelope is the boundary: lambda in the docs."""
 
 _PARTS = tuple(1.0 / (1.0 + ((j - 4.0) / 3.0) ** 2) for j in range(len(TILTS)))
 
 PRICES = tuple(math.log(sum(_PARTS) / part) for part in _PARTS)
-"""What each line adds to the log threshold: minus the logarithm of its part of the level."""
+"""Increase of the log threshold for each line: minus the log of its fraction of the level."""
 
 CURVES = tuple(
     -math.log1p(-tilt) - tilt if tilt > 0.1 else sum(tilt**k / k for k in range(2, 20))
     for tilt in TILTS
 )
-"""What each line charges for a unit of squares: -log(1 - lambda) - lambda, without cancellation."""
+"""Coefficient of `squares` for each line: -log(1 - lambda) - lambda, without cancellation."""
 
 
 def expected(n: float, total: float, low: float, high: float) -> float:
-    """What an outcome is expected to be after `n` that add up to `total`.
+    """Return the prediction of the next outcome after `n` outcomes with the sum `total`.
 
     >>> expected(3, 2.0, low=0.0, high=1.0)
     0.625
@@ -72,9 +72,9 @@ def expected(n: float, total: float, low: float, high: float) -> float:
 
 
 def most_squares(n: float, total: float, raw_squares: float, low: float, high: float) -> float:
-    """The most that `squares` can be after outcomes whose sum and sum of squares are known.
+    """Return an upper bound on `squares` from the number of outcomes, their sum and their squares.
 
-    In whichever order they came; so it can be computed from halves of the data that were added up.
+    It holds for any order of the outcomes, so the sums of parts of the data can be added up first.
 
     >>> round(most_squares(1000, 50.0, 50.0, low=0.0, high=1.0), 2)
     54.61
@@ -88,7 +88,9 @@ def most_squares(n: float, total: float, raw_squares: float, low: float, high: f
 
 
 def bernstein_boundary(squares: float, log_threshold: float) -> float:
-    """How far a sum of outcomes within 0 and 1 may lie from its mean; increasing and concave.
+    """Return how far a sum of outcomes between 0 and 1 may lie from its expectation.
+
+    It is increasing and concave in `squares`.
 
     >>> round(bernstein_boundary(100.0, math.log(40.0)), 3)
     40.217
@@ -101,9 +103,9 @@ def bernstein_boundary(squares: float, log_threshold: float) -> float:
 
 
 def bernstein_radius(n: float, squares: float, low: float, high: float, level: float) -> float:
-    """Half the width of an arm's interval after `n` observations; infinite before the third.
+    """Return half the width of an arm's interval after `n` observations; infinity if `n` < 3.
 
-    Each end is wrong, at any time, with a probability of at most `level`.
+    The probability that an end is ever wrong is at most `level` for each end.
 
     >>> round(bernstein_radius(1000, 50.0, low=0.0, high=1.0, level=0.025), 4)
     0.0306

@@ -1,4 +1,4 @@
-"""The estimate of an unknown spread of outcomes, which allows for skewed outcomes.
+"""Estimate the unknown spread of outcomes, which may be skewed.
 
 The guarantee of whatever uses these estimates is "asymptotic". Two rules keep it honest for few
 units. The variance of an arm is the larger of its own and that of all arms together: a small arm
@@ -18,20 +18,20 @@ import numpy as np
 from bascule.core.types import FloatArray
 
 Sums = TypeVar("Sums", float, FloatArray)
-"""One number, or one for each of several stretches."""
+"""A number, or an array with one number for each of several time periods."""
 
 UNITS_PER_SKEWNESS = 20.0
-"""How many units an arm needs for each unit of squared skewness before it can be decided on."""
+"""Number of units that an arm needs before a decision, per unit of squared skewness."""
 
 FEWEST_UNITS = 20
-"""With fewer units in an arm an estimated spread says too little, however even it looks."""
+"""Minimum number of units in an arm before its spread is estimated, whatever its skewness."""
 
 ROUNDING = 1e-12
-"""Sums of squares about a mean that are a smaller part of the raw squares are rounding errors."""
+"""Ratio of squares about the mean to raw squares below which they count as rounding errors."""
 
 
 def squares_about_mean(units: Sums, totals: Sums, squares: Sums) -> Sums:
-    """The sums of squared distances from the mean, from units, sums and sums of squares.
+    """Return sums of squared deviations from the mean, from units, sums and sums of squares.
 
     >>> ones = np.array([2.0, 0.0])
     >>> squares_about_mean(np.array([4.0, 0.0]), ones, ones).tolist()
@@ -44,7 +44,7 @@ def squares_about_mean(units: Sums, totals: Sums, squares: Sums) -> Sums:
 def larger_variances(
     units: float, about: float, other_units: float, other_about: float
 ) -> tuple[float, float]:
-    """The variance of an outcome of each of two arms: the larger of its own and the pooled one.
+    """Return the variance of an outcome for each of two arms: the larger of its own and the pooled.
 
     >>> larger_variances(11.0, 40.0, 11.0, 0.0)
     (4.0, 2.0)
@@ -56,7 +56,7 @@ def larger_variances(
 
 
 def skewness(units: float, total: float, squares: float, cubes: float) -> float:
-    """The sample skewness from sums of outcomes, their squares and cubes; NaN if all are the same.
+    """Return the sample skewness from sums of outcomes, squares and cubes; NaN if all are equal.
 
     >>> round(skewness(10.0, 1.0, 1.0, 1.0), 4)
     2.6667
@@ -72,10 +72,10 @@ def skewness(units: float, total: float, squares: float, cubes: float) -> float:
 
 
 def units_needed(own_skewness: float, common_skewness: float) -> float:
-    """How many units an arm needs before a decision may rest on its estimated spread.
+    """Return the number of units that an arm needs before its estimated spread may be used.
 
-    An arm whose outcomes are all the same (a skewness of NaN) shows nothing of its own, and needs
-    as many as the outcomes of all arms together ask for.
+    For an arm whose outcomes are all equal (a skewness of NaN), the skewness of the outcomes of all
+    arms is used instead.
 
     >>> units_needed(4.0, 5.0), units_needed(math.nan, 5.0), units_needed(0.1, 0.0)
     (320.0, 500.0, 20.0)
@@ -89,7 +89,7 @@ def units_needed(own_skewness: float, common_skewness: float) -> float:
 def enough_units(
     units: FloatArray, totals: FloatArray, squares: FloatArray, cubes: FloatArray
 ) -> bool:
-    """Whether every arm has the units that its skewness asks for.
+    """Return whether every arm has as many units as its skewness requires.
 
     >>> n, ones = np.array([500.0, 500.0]), np.array([25.0, 10.0])
     >>> enough_units(n, ones, ones, ones), enough_units(2 * n, 2 * ones, 2 * ones, 2 * ones)
@@ -104,9 +104,9 @@ def enough_units(
 
 
 def daily_variances(units: FloatArray, about: FloatArray) -> FloatArray:
-    """The variance of outcomes on each day: that day's own where it has units enough, else of all.
+    """Return the variance of outcomes on each day: the pooled one for days with too few units.
 
-    `about` has the squared distances from the mean of each day.
+    `about` has the sums of squared deviations from the mean of each day.
 
     >>> daily_variances(np.array([101.0, 3.0]), np.array([100.0, 4.0])).round(3).tolist()
     [1.0, 1.02]
@@ -120,10 +120,10 @@ def daily_variances(units: FloatArray, about: FloatArray) -> FloatArray:
 
 
 def noise_of_arm(weights: FloatArray, arm_variance: FloatArray, common: FloatArray) -> float:
-    """The variance that an arm adds to a weighted sum of its daily means.
+    """Return the variance that an arm contributes to a weighted sum of its daily means.
 
-    `arm_variance` and `common` are the variances of its outcomes and of those of all arms on each
-    day; the one that makes the noise larger is taken. `weights` multiply them.
+    `arm_variance` and `common` are the daily variances of the arm's outcomes and of the outcomes of
+    all arms. Both are summed with `weights`, and the larger sum is returned.
 
     >>> noise_of_arm(np.array([0.5]), np.array([0.0]), np.array([3.0]))
     1.5

@@ -1,8 +1,8 @@
-"""Evidence that one arm is better than another, however the units were shared out among them.
+"""Evidence that one arm is better than another, valid for any allocation of the units.
 
-The blocks of a tilted rule give a difference with a clock of its own; rules that follow the
-outcomes from unit to unit, as UCB does, do not. Here each arm has a mixture of its own, and the
-evidence is the least that their product leaves to any two means that would make the claim false.
+The blocks of a tilted rule give a difference with a clock of its own; rules that adapt to the
+outcomes after every unit, such as UCB, do not. Here each arm has a mixture of its own, and the
+evidence is the minimum of their product over all pairs of means for which the claim is false.
 docs/research/evidence.md has the proof.
 """
 
@@ -14,20 +14,20 @@ from bascule.core.evidence.normal import SCALES, log_tilted, tilted_slope
 from bascule.core.types import called_rarely
 
 SEARCH_STEPS = 60
-"""More than any search for the least favourable means takes."""
+"""Maximum number of steps; no search for the least favourable means needs as many."""
 
 FLAT = 1e-13
-"""The search ends when a step promises to lower the log evidence by less than this."""
+"""Expected decrease of the log evidence by a step at which the search ends."""
 
 
 @called_rarely
 def product_and_derivatives(
     error_a: float, error_b: float, units_a: float, units_b: float
 ) -> tuple[float, float, float]:
-    """Log of both arms' mixtures, multiplied, and its first two derivatives.
+    """Return the log of the product of both arms' mixtures, and its first two derivatives.
 
-    The mean of A came out too high by `error_a`, that of B too low by `error_b`; the derivatives
-    are those of moving error from B to A.
+    The observed mean of A is too high by `error_a`, that of B too low by `error_b`. The derivatives
+    are with respect to `error_a`, with the sum of both errors fixed.
     """
     top = -math.inf
     mass = 0.0
@@ -47,7 +47,7 @@ def product_and_derivatives(
         slope = a * slope_x - b * slope_y
         bend = a * a * (1.0 - slope_x * (slope_x - x)) + b * b * (1.0 - slope_y * (slope_y - y))
         part = math.log(scale / (spread_a * spread_b)) + value_x + value_y
-        # Sums are kept relative to the largest part.
+        # The sums are kept relative to the largest part so far, to avoid overflow.
         if part > top:
             fade = math.exp(top - part)
             mass *= fade
@@ -65,9 +65,9 @@ def product_and_derivatives(
 
 @called_rarely
 def ceiling(total: float, units_a: float, units_b: float) -> float:
-    """A bound on the log evidence that is quicker to compute, and close when `total` is large.
+    """Return an upper bound on the log evidence: quick to compute, and close for a large `total`.
 
-    `total` is what the noise of each arm adds up to when it is shared out by the units.
+    `total` is the difference of the means times n_a n_b / (n_a + n_b).
 
     >>> round(ceiling(0.5 * 100 / 3, 100.0, 50.0), 4)
     2.1175
@@ -85,9 +85,9 @@ def ceiling(total: float, units_a: float, units_b: float) -> float:
 def least_product(
     difference: float, units_a: float, units_b: float, error_a: float, threshold: float
 ) -> tuple[float, float]:
-    """Log evidence at the least favourable means, and by how much the mean of A is off there.
+    """Return the log evidence at the least favourable means, and the error of A's mean there.
 
-    The search starts from `error_a` and ends as soon as the evidence is clearly below `threshold`.
+    The search starts from `error_a` and ends as soon as the evidence is below `threshold`.
     """
     value = -math.inf
     low = -math.inf
@@ -110,10 +110,10 @@ def least_product(
 def log_two_arms(
     difference: float, units_a: float, units_b: float, enough: float = -math.inf
 ) -> float:
-    """Log evidence that arm A is better than arm B, from the difference of their means.
+    """Return the log evidence that arm A is better than arm B, from the difference of their means.
 
-    The difference, A less B, is in units of sigma. The search ends as soon as it is clear that the
-    evidence lies below `enough`; the value is then still below `enough`, but too high.
+    The difference, A less B, is in units of sigma. As soon as the evidence is known to be below
+    `enough`, an upper bound on it that is also below `enough` is returned.
 
     >>> round(log_two_arms(0.5, 100.0, 50.0), 4)
     1.8394

@@ -1,8 +1,9 @@
-"""Bets: outcomes within limits. Proofs: docs/research/evidence.md.
+"""Evidence by betting for outcomes within limits. Proofs: docs/research/evidence.md.
 
-Each block is one round: on the pair (i, j) a gambler bets that i is better, and is paid the
-difference of the block's means, divided by the width of the limits to lie within -1 and 1. A batch
-is that many rounds of the same sizes, because one large round would pay as little as a small one.
+Each block is one round: for the pair (i, j) a bet that i is better is paid the difference of the
+block's means, divided by the width of the limits so that it lies between -1 and 1. A batch is
+played as several rounds of the same sizes, because one large round would pay no more than a small
+one.
 """
 
 from __future__ import annotations
@@ -31,21 +32,21 @@ from bascule.core.evidence.families.rows import (
 )
 
 STAKES = len(BETS)
-"""Numbers that the bets on one arm of a pair take."""
+"""Number of columns that the bets on one arm of a pair need."""
 
 BLOCKS, DIFFERENCES, SQUARES, WON = range(CLOCK + 1, CLOCK + 5)
-"""Columns of a pair: how many blocks it had, the sum of their differences and of the squares of
-these, and what the bets on the arm that is ahead have won at the most, as a logarithm: all that is
-looked at while it is too little."""
+"""Columns of a pair: the number of its blocks, the sum of their differences, the sum of the squared
+differences, and an upper bound on the log wealth of the bets on the arm that is ahead. While the
+bound is below the threshold, the wealth itself is not computed."""
 
 MINE = WON + 1
-"""Where the bets on the first arm begin: what each has won, as a logarithm."""
+"""First column of the bets on the first arm: the log growth of each of them."""
 
 THEIRS = MINE + STAKES
-"""Where the bets on the second arm begin."""
+"""First column of the bets on the second arm."""
 
 UNSEEN = 1.0
-"""The spread that is assumed while all outcomes are equal: no arm leads, so any value works."""
+"""Spread to assume while all outcomes are equal; no arm leads then, so any value works."""
 
 
 def spread(arms: Rows, count: int, params: Params) -> float:
@@ -58,7 +59,7 @@ def spread(arms: Rows, count: int, params: Params) -> float:
 
 
 def block_difference(mine: Row, theirs: Row, precision: float) -> float:
-    """Return the difference of a block's means, scaled to lie within -1 and 1."""
+    """Return the difference of a block's means, scaled to lie between -1 and 1."""
     difference: float = (
         mine[BLOCK_SUM] / mine[BLOCK_UNITS] - theirs[BLOCK_SUM] / theirs[BLOCK_UNITS]
     )
@@ -66,18 +67,18 @@ def block_difference(mine: Row, theirs: Row, precision: float) -> float:
 
 
 def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, params: Params) -> None:
-    """Play one round with the bets on either arm."""
+    """Update the bets on both arms of a pair with a complete block."""
     add_block(pair, mine, theirs, params.precision)
     pair[BLOCKS] += 1.0
     scaled = block_difference(mine, theirs, params.precision)
-    # Most blocks of rare events hold none, and then nothing is won or lost.
+    # With rare events most blocks have none, and then nothing is won or lost.
     if scaled != 0.0:
         pair[DIFFERENCES] += scaled
         pair[SQUARES] += scaled * scaled
         bet(pair, MINE, scaled, params.centre)
         bet(pair, THEIRS, -scaled, params.centre)
-        # Only the bets on the arm that is ahead can have won anything, and all of them together
-        # never have more than the best of them.
+        # Only the bets on the arm that is ahead can have grown, and the wealth of all of them is
+        # never above the largest growth of a single one.
         first = MINE if pair[DIFFERENCES] > 0.0 else THEIRS
         highest = pair[first]
         for k in range(1, STAKES):
@@ -93,7 +94,7 @@ def has_won(pair: Row, first: int, params: Params) -> bool:
 
 
 def verdict(pair: Row, mine: Row, theirs: Row, params: Params) -> float:
-    """Return which arm its bets have won for."""
+    """Return 1 if the bets on the first arm have won, -1 for the second, and 0 for neither."""
     winner = 0.0
     if pair[WON] >= params.threshold:
         if pair[DIFFERENCES] > 0.0:
@@ -121,7 +122,10 @@ def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Difference:
 
 
 def shifts_left(pair: Row, beats: bool, beaten: bool, params: Params) -> Difference:
-    """Return the difference and the interval, by its sums and by which arm has won."""
+    """Return the difference and the interval of shifts that are not ruled out, from the sums.
+
+    `beats` and `beaten` say whether the bets on the first and on the second arm have won.
+    """
     blocks, differences, squares = pair[BLOCKS], pair[DIFFERENCES], pair[SQUARES]
     if blocks == 0.0:
         return 0.0, -math.inf, math.inf
@@ -145,4 +149,4 @@ BETTING = Family(
     interval=interval,
     in_theory=True,
 )
-"""Outcomes within limits."""
+"""Evidence for outcomes within limits, by betting."""

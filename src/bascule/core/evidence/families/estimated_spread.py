@@ -1,14 +1,14 @@
-"""Estimated spread: the evidence of a known one, with totals divided by what the pair has shown.
+"""Estimated spread: as for a known spread, with totals divided by the estimate of the pair.
 
 With n and m units of two arms in a block and `h = n m / (n + m)`, the block's difference times h
-has the variance `h^2 (v_i / n + v_j / m)`, so that the total of a pair has
+has the variance `h^2 (v_i / n + v_j / m)`, so the total of a pair has the variance
 `v_i share + v_j (clock - share)`. The guarantee is asymptotic: docs/research/unknown-spread.md.
 
-The horizon of a test is a variance of a pair's total: that at which the planned effect is `reach`
-standard errors of its estimate, had both arms the larger of their variances. So neither it nor the
-boundary depends on how units are divided, whatever tilt they are divided by. Skewed outcomes that
-have not come yet make an arm look worse and less variable at once; the boundary is higher by what
-that adds to the variance of the total's distance from it.
+The horizon of a test is a variance of a pair's total: the one at which the planned effect would be
+`reach` standard errors of its estimate if both arms had the larger of their variances. So neither
+the horizon nor the boundary depends on the tilt by which units are divided. While the rare large
+outcomes of a skewed distribution have not occurred, an arm looks both worse and less variable than
+it is; the boundary is raised by what this adds to the variance of the total's distance from it.
 docs/research/horizon.md has the derivation.
 """
 
@@ -52,18 +52,18 @@ from bascule.core.evidence.spread import (
 )
 
 SHARE = CLOCK + 1
-"""Column of a pair: the part of its clock that the first arm adds."""
+"""Column of a pair: the part of its clock that multiplies the first arm's variance."""
 
 END, MY_PULL, THEIR_PULL = range(SHARE + 1, SHARE + 4)
-"""Columns of a pair at the first look past its horizon, 0 before: the variance that the boundary is
-for, and what skewness adds to it for either arm. From then on the pair stands still."""
+"""Columns of a pair, set when it reaches its horizon and 0 before: the variance that the boundary
+is computed for, and `pull_of` for each arm. The pair does not change from then on."""
 
 
 ALLOWANCE = 3.0
-"""What is added to the variance of a boundary, in multiples of the constant and the covariance.
+"""Addition to the variance of a boundary, in multiples of the constant and the covariance.
 
-Theory says 2. Half as much again is for the covariance being estimated too small as long as the
-longest tail has not shown itself.
+Theory gives 2. The rest allows for a covariance that is estimated too small while the tail of the
+distribution has not been observed.
 """
 
 
@@ -76,14 +76,14 @@ def observe(arm: Row, value: float) -> None:
 
 
 def count(arm: Row, successes: float) -> None:
-    """Add so many outcomes of 1."""
+    """Add a number of outcomes of 1 to the current block."""
     arm[BLOCK_SUM] += successes
     arm[BLOCK_SQUARES] += successes
     arm[BLOCK_CUBES] += successes
 
 
 def fold_arm(arm: Row) -> None:
-    """Take the complete block into the moments of an arm."""
+    """Add the complete block to the moments of an arm."""
     fold_square(arm)
     arm[ARM_CUBES] += arm[BLOCK_CUBES]
     arm[BLOCK_CUBES] = 0.0
@@ -105,20 +105,20 @@ def add_to_clock(pair: Row, mine: Row, theirs: Row, params: Params) -> None:
 
 
 def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, params: Params) -> None:
-    """Take a complete block into a pair, unless its horizon has passed."""
+    """Add a complete block to a pair, unless its horizon has passed."""
     if pair[END] == 0.0:
         add_to_clock(pair, mine, theirs, params)
         end_at_horizon(pair, mine, theirs, params)
 
 
 def squares_of(arm: Row) -> float:
-    """Return the squared distances of an arm's outcomes from their mean."""
+    """Return the sum of squared deviations of an arm's outcomes from their mean."""
     about: float = squares_about_mean(arm[UNITS], arm[ARM_SUM], arm[ARM_SQUARES])
     return about
 
 
 def least_variance(mine: Row, theirs: Row) -> float:
-    """Return a variance that the estimate of a pair is never below: the smaller of its arms'."""
+    """Return a lower bound on the variance of a pair: the smaller variance of its two arms."""
     arm_variance: float = squares_of(mine) / max(mine[UNITS] - 1.0, 1.0)
     other_variance: float = squares_of(theirs) / max(theirs[UNITS] - 1.0, 1.0)
     return min(arm_variance, other_variance)
@@ -127,8 +127,8 @@ def least_variance(mine: Row, theirs: Row) -> float:
 def variances(pair: Row, mine: Row, theirs: Row) -> tuple[float, float]:
     """Return the variance of one outcome of each arm.
 
-    Infinite while nothing is known of it, and while an arm has fewer units than its skewness asks
-    for: then nothing can be decided.
+    Both are infinite, so that nothing can be decided, while no variance can be estimated or an arm
+    has fewer units than its skewness requires.
     """
     about, other_about = squares_of(mine), squares_of(theirs)
     arm_variance, other_variance = math.inf, math.inf
@@ -155,9 +155,9 @@ def noise_of(pair: Row, arm_variance: float, other_variance: float) -> float:
 
 
 def pair_spread(pair: Row, mine: Row, theirs: Row) -> float:
-    """Return the spread of one outcome that makes the clock the variance of the total.
+    """Return the spread for which the variance of the total is spread^2 times the clock.
 
-    Infinite while nothing can be decided.
+    It is infinite while nothing can be decided.
     """
     arm_variance, other_variance = variances(pair, mine, theirs)
     if arm_variance == math.inf or pair[CLOCK] == 0.0:
@@ -166,7 +166,7 @@ def pair_spread(pair: Row, mine: Row, theirs: Row) -> float:
 
 
 def third_of(arm: Row) -> float:
-    """Return the third central moment of an arm's outcomes over its units."""
+    """Return the third central moment of an arm's outcomes, divided by the number of its units."""
     units = arm[UNITS]
     mean = arm[ARM_SUM] / units
     third = arm[ARM_CUBES] - 3.0 * mean * arm[ARM_SQUARES] + 2.0 * mean * mean * arm[ARM_SUM]
@@ -174,19 +174,19 @@ def third_of(arm: Row) -> float:
 
 
 def pull_of(pair: Row, mine: Row, theirs: Row, sign: float) -> float:
-    """Return minus the covariance of the total and the variance that sets the boundary, if large.
+    """Return minus the covariance of the total and the variance of its boundary; at least 0.
 
-    It is that of the first arm's boundary if the `sign` is positive, else of the second's.
+    The boundary is that of the first arm if `sign` is positive, else of the second.
     """
     largest: float = max(0.0, sign * third_of(theirs), -sign * third_of(mine))
     return pair[CLOCK] * largest  # type: ignore[no-any-return]
 
 
 def ends_of(pair: Row, mine: Row, theirs: Row, params: Params) -> tuple[float, float, float]:
-    """Return the variance of a pair's total now, at the horizon, and that the boundary is for.
+    """Return the variances of a pair's total: now, at the horizon, and for the boundary.
 
-    All are infinite while nothing can be decided. A test whose skewness makes it wait beyond the
-    horizon ends as soon as it need not, and the boundary is that of a horizon there.
+    All are infinite while nothing can be decided. A test that has to wait beyond its horizon
+    because of skewness ends when the wait is over, and has the boundary of a horizon at that point.
     """
     if pair[END] > 0.0:
         return pair[END], pair[END], pair[END]
@@ -201,10 +201,10 @@ def ends_of(pair: Row, mine: Row, theirs: Row, params: Params) -> tuple[float, f
 
 
 def end_at_horizon(pair: Row, mine: Row, theirs: Row, params: Params) -> None:
-    """Keep the boundary of a pair that has reached its horizon with this block."""
+    """Store the boundary of a pair if it has reached its horizon with this block."""
     if params.reach == 0.0:
         return
-    # Most blocks end at this question, before any moment of higher order is computed.
+    # A quick check, which spares most blocks the moments of higher order.
     ratio = params.reach / params.effect
     if pair[CLOCK] >= ratio * ratio * least_variance(mine, theirs):
         noise, at_end, last = ends_of(pair, mine, theirs, params)
@@ -217,7 +217,7 @@ def end_at_horizon(pair: Row, mine: Row, theirs: Row, params: Params) -> None:
 def horizon_of(
     pair: Row, mine: Row, theirs: Row, sign: float, params: Params
 ) -> tuple[float, float, float]:
-    """Return the variance of a pair's total now and at the horizon, and how high the boundary is.
+    """Return the variance of a pair's total now and at the horizon, and the height of the boundary.
 
     The boundary is that of the first arm if `sign` is positive, else of the second. All are
     infinite while nothing can be decided.
@@ -241,7 +241,7 @@ def verdict(pair: Row, mine: Row, theirs: Row, params: Params) -> float:
     """Return the total if it has reached the boundary, else 0."""
     total: float = pair[TOTAL]
     decided = False
-    # Most looks end at the first question, before any moment of higher order is computed.
+    # A quick check, which spares most looks the moments of higher order.
     smallest = least_variance(mine, theirs)
     if params.reach > 0.0:
         lowest = params.constant * params.reach / params.effect * smallest
@@ -255,7 +255,7 @@ def verdict(pair: Row, mine: Row, theirs: Row, params: Params) -> float:
 
 
 def within(pair: Row, mine: Row, theirs: Row, margin: float, params: Params) -> bool:
-    """Return whether the difference is found smaller than the margin."""
+    """Return whether the evidence that the difference is below the margin is enough."""
     room: float = margin * pair[CLOCK] - abs(pair[TOTAL])
     if params.reach > 0.0:
         reach = margin * pair[CLOCK]
@@ -268,7 +268,7 @@ def within(pair: Row, mine: Row, theirs: Row, margin: float, params: Params) -> 
 
 
 def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Difference:
-    """Return the difference and its interval; infinitely wide until it can be decided."""
+    """Return the difference and its interval, which is infinite while nothing can be decided."""
     total, clock = pair[TOTAL], pair[CLOCK]
     if clock == 0.0:
         return 0.0, -math.inf, math.inf
@@ -289,9 +289,9 @@ def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Difference:
 def outlook(
     pair: Row, mine: Row, theirs: Row, sign: float, shared: float, params: Params
 ) -> tuple[float, float]:
-    """Return what is left until the horizon, and the way to the boundary, in units of the effect.
+    """Return the information left until the horizon, and the distance to the boundary.
 
-    Blocks are taken to be as they have been.
+    Both are in units of the planned effect, and assume that blocks go on as they have been.
     """
     noise, at_end, line = horizon_of(pair, mine, theirs, sign, params)
     if noise == math.inf:
@@ -303,7 +303,7 @@ def outlook(
 def remaining(
     pair: Row, mine: Row, theirs: Row, shared: float, pending: float, params: Params
 ) -> float:
-    """Return what is left of the clock until the total has its variance at the horizon."""
+    """Return the clock that is left until the variance of the total reaches the horizon."""
     noise, at_end, _ = horizon_of(pair, mine, theirs, 1.0, params)
     if noise == math.inf:
         return math.inf
@@ -328,4 +328,4 @@ ESTIMATED_SPREAD = Family(
     remaining=remaining,
     in_theory=True,
 )
-"""A spread that is estimated."""
+"""Evidence for outcomes whose spread is estimated."""

@@ -1,11 +1,11 @@
-"""Bets that follow a horizon: outcomes within limits, or of a known spread, up to a last clock.
+"""Bets for tests with a horizon: outcomes within limits, or with a known spread.
 
-On each arm of a pair there is a bet that it is better. Its stake is that of
-`core.evidence.horizon`: it is fixed before the block and follows the probability that a flat
-boundary is still reached by the horizon. A bet that has won enough stakes nothing more, and neither
-does one whose horizon has passed.
+For each arm of a pair there is a bet that it is better. Its stake is that of
+`core.evidence.horizon`: it is fixed before the block, and makes the wealth follow the probability
+that a flat boundary is still reached by the horizon. A bet stakes nothing more once it has won or
+its horizon has passed.
 
-The same bet makes the interval of the difference and of the lift (`families.side_bet`).
+The same bet gives the intervals of the difference and of the lift (`families.side_bet`).
 docs/research/horizon.md has the proofs.
 """
 
@@ -47,33 +47,33 @@ from bascule.core.evidence.families.side_bet import (
 from bascule.core.evidence.horizon import LEAST_STEP, room_left, stake
 
 ROUND_CLOCK, VARIANCE, LAST = range(CLOCK + 1, CLOCK + 4)
-"""Columns of a pair: its clock and the variance of an outcome when its round began, and the clock
-when the bets were last paid."""
+"""Columns of a pair: its clock and the variance of an outcome at the start of the round, and the
+clock when the bets were last paid."""
 
 MINE = LAST + 1
-"""Where the columns of the bet on the first arm begin."""
+"""First column of the bet on the first arm."""
 
 THEIRS = MINE + COLUMNS
-"""Where the columns of the bet on the second arm begin."""
+"""First column of the bet on the second arm."""
 
 ROUNDS = 128
-"""Rounds up to the horizon, unless blocks are larger: once in a round the variance that the horizon
-goes by is written, also where no block has had a difference."""
+"""Number of rounds up to the horizon, fewer if blocks are larger. At the end of each round the
+variance that sets the horizon is updated, even if no block of the round had a difference."""
 
 MOST_STAKE = 0.9
-"""The largest share that a block can cost where a step is at most its weight."""
+"""Maximum share of its wealth that a bet can lose on one block of bounded outcomes."""
 
 KNOWN_SQUARES = 25.0
-"""The squares with which the variance of all outcomes counts in the variance of one arm."""
+"""Sum of squares with which the variance of all outcomes enters the variance of one arm."""
 
 DOUBTS = 2.0
-"""Standard errors by which the variance of units under way may differ from that which has shown."""
+"""Maximum deviation of the pending units' variance from the observed one, in standard errors."""
 
 # Variances
 
 
 def general_variance(arms: Rows, count: int, params: Params) -> float:
-    """Return the variance of all outcomes, with what was known before; 0 before the first block."""
+    """Return the variance of all outcomes, with the prior; 0 before the first block."""
     units, total, squares = 0.0, 0.0, 0.0
     for i in range(count):
         arm = arms[i]
@@ -86,8 +86,8 @@ def general_variance(arms: Rows, count: int, params: Params) -> float:
         return 1.0
     squares -= total * total / units
     variance = (max(0.0, squares) + params.prior) / (units + params.prior_units)
-    # A stake is at most all that is owned: smaller variances cannot be used, and would only
-    # bring the horizon nearer than bets can follow.
+    # A stake cannot exceed the wealth, so smaller variances cannot be used: they would bring the
+    # horizon nearer than the bets can follow.
     return max(variance, params.least)
 
 
@@ -98,7 +98,7 @@ def spread(arms: Rows, count: int, params: Params) -> float:
 
 
 def own_variance(general: float, arm: Row, precision: float) -> float:
-    """Return the variance of one arm, drawn to the `general` one while it has few outcomes."""
+    """Return the variance of one arm, shrunk to the `general` one while it has few outcomes."""
     units, total, squares = arm[UNITS], arm[ARM_SUM], arm[ARM_SQUARES]
     arm_variance = max(0.0, squares - total * total / units) if units > 0.0 else 0.0
     return (arm_variance * precision * precision + KNOWN_SQUARES) / (  # type: ignore[no-any-return]
@@ -107,10 +107,10 @@ def own_variance(general: float, arm: Row, precision: float) -> float:
 
 
 def variance_in_pair(mine: Row, theirs: Row, general: float, params: Params) -> float:
-    """Return the variance that a pair of the current block goes by, the block included.
+    """Return the variance of a pair, including the current block.
 
-    It is that of its steps for each unit of its clock, and at least the `general` one: so the
-    horizon of a pair that varies more than the other arms is further away.
+    It is the variance of the total per unit of the clock, and at least the `general` one: so the
+    horizon of a pair that varies more than the other arms is farther away.
     """
     if params.known > 0.0 or params.arms == 2.0:
         return general
@@ -121,7 +121,7 @@ def variance_in_pair(mine: Row, theirs: Row, general: float, params: Params) -> 
 
 
 def variance_at_end(pair: Row, general: float, params: Params) -> float:
-    """Return the variance that the horizon of a pair goes by; 0 before the first block."""
+    """Return the variance that sets the horizon of a pair; 0 before the first block."""
     if params.arms == 2.0 or general == 0.0:
         return general
     arm_variance: float = pair[VARIANCE]
@@ -129,7 +129,7 @@ def variance_at_end(pair: Row, general: float, params: Params) -> float:
 
 
 def horizon_of(variance: float, effect: float, reach: float) -> float:
-    """Return the clock at which an effect is `reach` standard errors.
+    """Return the clock at which `effect` is `reach` standard errors of its estimate.
 
     >>> horizon_of(0.25, 0.1, 3.0)
     225.0
@@ -142,17 +142,17 @@ def horizon_of(variance: float, effect: float, reach: float) -> float:
 
 
 def stake_of(owned: float, clock: float, variance: float, params: Params) -> float:
-    """Return the stake of a bet by the log of what it owns; 0 once it has won or time is up."""
+    """Return the stake of a bet with log wealth `owned`; 0 after it has won or at the horizon."""
     left = horizon_of(variance, params.effect, params.reach) - clock
     if left <= 0.0 or owned >= params.threshold:
         return 0.0
     share: float = stake(owned - params.threshold, left) / math.sqrt(variance)
-    # No block can use a larger one: it weighs `LEAST_STEP` or more.
+    # No block can use a larger stake, since its weight is at least `LEAST_STEP`.
     return share if params.known > 0.0 else min(share, MOST_STAKE / LEAST_STEP)
 
 
 def set_stake(pair: Row, bet: int, clock: float, variance: float, params: Params) -> None:
-    """Write the stake of the bet on an arm on the next block that adds to the pair."""
+    """Set the stake of the bet on one arm for the next block of the pair."""
     pair[bet + STAKE] = stake_of(pair[bet], clock, variance, params)
     if params.margin > 0.0:
         pair[bet + MORE_STAKE] = 0.0
@@ -162,20 +162,21 @@ def set_stake(pair: Row, bet: int, clock: float, variance: float, params: Params
 
 
 def log_growth(share: float, step: float, weight: float, params: Params) -> float:
-    """Return by how much a block changes the log of what is owned, at a stake."""
+    """Return the change of a bet's log wealth by a block, if it stakes `share`."""
     if params.known > 0.0:
         return share * (step - 0.5 * share * weight)
     return log_factor(min(share, MOST_STAKE / weight) * step)
 
 
 def pay(pair: Row, bet: int, step: float, weight: float, since: float, params: Params) -> None:
-    """Play one block of the bet on an arm.
+    """Update the bet on one arm with a block.
 
-    The block adds `step` to the total and `weight` to the clock; `since` is the time on the clock,
-    this block included, since a block last added to the total.
+    The block adds `step` to the total and `weight` to the clock. `since` is the growth of the
+    clock, including this block, since the bets were last paid.
     """
     share, before = pair[bet + STAKE], pair[bet]
-    # What a difference of 1 costs at the least. With a known spread every block is paid.
+    # Least expected loss of log wealth if the arm is worse by 1. With a known spread every block is
+    # paid.
     cost = (share if params.known > 0.0 else min(share, MOST_STAKE)) * since
     if share > 0.0:
         pair[bet] += log_growth(share, step, weight, params)
@@ -197,10 +198,10 @@ def pay(pair: Row, bet: int, step: float, weight: float, since: float, params: P
 def pay_lift(
     pair: Row, bet: int, step: float, level: float, weight: float, spent: float, params: Params
 ) -> None:
-    """Add a block to what the bet on an arm says of the lift.
+    """Add a block to the columns of the bet on one arm that bound the lift.
 
-    `level` is the weighted mean of the first arm, `spent` the part of the block's clock that its
-    units add, with the sign that this bet has it with.
+    `level` is the weighted mean of the first arm, and `spent` the part of the block's clock that
+    its units add, with the sign for this bet.
     """
     share = pair[bet + STAKE]
     if params.known > 0.0:
@@ -215,7 +216,7 @@ def pay_lift(
 
 
 def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, params: Params) -> None:
-    """Play a complete block with the bets on either arm."""
+    """Update the bets on both arms of a pair with a complete block."""
     if pair[VARIANCE] == 0.0:
         assumed = before
         if assumed == 0.0:
@@ -234,8 +235,8 @@ def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, param
     now = pair[CLOCK]
     since = now - pair[ROUND_CLOCK]
     last = since * ROUNDS >= horizon_of(pair[VARIANCE], params.effect, params.reach)
-    # Most blocks of rare events hold none, and then nothing is won or lost. With a known spread
-    # even they are charged for what they might have brought.
+    # With rare events most blocks have none, and then nothing is won or lost. With a known spread
+    # such blocks are charged too.
     if params.known > 0.0 or step != 0.0 or last:
         unpaid = now - pair[LAST]
         arm_variance = variance_in_pair(mine, theirs, after, params)
@@ -248,11 +249,11 @@ def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, param
             pair[ROUND_CLOCK], pair[VARIANCE] = now, arm_variance
 
 
-# What they say
+# Results
 
 
 def verdict(pair: Row, mine: Row, theirs: Row, params: Params) -> float:
-    """Return which arm its bet has won for."""
+    """Return 1 if the bet on the first arm has won, -1 for the second, and 0 for neither."""
     winner = 0.0
     if pair[MINE] >= params.threshold:
         winner = 1.0
@@ -262,19 +263,19 @@ def verdict(pair: Row, mine: Row, theirs: Row, params: Params) -> float:
 
 
 def ruled_out(pair: Row, bet: int, params: Params) -> float:
-    """Return the smallest shift by which the other arm is not better, by the bet on an arm."""
+    """Return the smallest lead of the other arm that the bet on one arm rules out."""
     shift = shift_ruled_out(pair, bet, params)
-    # No difference within limits is larger than their width.
+    # No difference of outcomes within limits is larger than the limits' width.
     return shift if params.known > 0.0 else min(shift, 1.0)
 
 
 def within(pair: Row, mine: Row, theirs: Row, margin: float, params: Params) -> bool:
-    """Return whether the bets rule out all differences from the margin on."""
+    """Return whether the bets rule out all differences of at least the margin."""
     return ruled_out(pair, MINE, params) <= margin and ruled_out(pair, THEIRS, params) <= margin
 
 
 def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Difference:
-    """Return the difference and its interval, whose ends never widen again."""
+    """Return the difference and its interval, which never widens again."""
     if pair[CLOCK] == 0.0:
         return 0.0, -math.inf, math.inf
     difference = pair[TOTAL] / pair[CLOCK]
@@ -282,20 +283,20 @@ def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Difference:
 
 
 def lift(pair: Row, params: Params) -> tuple[float, float]:
-    """Return the bounds of the second arm's mean relative to the first's, as a part of it."""
+    """Return the bounds of the second arm's relative lift over the first arm."""
     if params.direction == 0.0:
         return -math.inf, math.inf
     mine = lift_ruled_out(pair, MINE, params.threshold)
     theirs = lift_ruled_out(pair, THEIRS, params.threshold)
     up, down = (mine, theirs) if params.direction > 0.0 else (theirs, mine)
-    # A mean of outcomes that are never below 0 falls by all of itself at most.
+    # The mean of nonnegative outcomes cannot fall by more than 100 %.
     return 0.0 - (down if params.known > 0.0 else min(down, 1.0)), up
 
 
 def outlook(
     pair: Row, mine: Row, theirs: Row, sign: float, shared: float, params: Params
 ) -> tuple[float, float]:
-    """Return what is left of the clock, and what the bet on an arm still has to win."""
+    """Return the information left until the horizon, and a bet's distance to the boundary."""
     variance = variance_at_end(pair, shared, params)
     if variance == 0.0:
         return math.inf, 0.0
@@ -308,14 +309,15 @@ def outlook(
 
 
 def variance_under_way(variance: float, clock: float, params: Params) -> float:
-    """Return the variance that units under way are taken to have, by that of those that counted.
+    """Return the variance to assume for pending units, from the observed `variance`.
 
-    It is the planned one, or as near to it as what has counted allows: a few outcomes say little,
-    and would move the horizon to and fro. Where none was planned it is the one that has shown.
+    It is the planned variance, moved to within `DOUBTS` standard errors of the observed one: few
+    outcomes say little, and would move the horizon back and forth. Without a planned variance it is
+    the observed one.
     """
     if params.known > 0.0 or params.planned == 0.0:
         return variance
-    # A pair with a clock of 1 has four units in even blocks, and more in tilted ones.
+    # A pair with a clock of 1 has four units if its blocks are even, and more if they are tilted.
     doubt = variance * DOUBTS / math.sqrt(max(1.0, 4.0 * clock * variance))
     return min(max(params.planned, variance - doubt), variance + doubt)
 
@@ -323,10 +325,10 @@ def variance_under_way(variance: float, clock: float, params: Params) -> float:
 def remaining(
     pair: Row, mine: Row, theirs: Row, shared: float, pending: float, params: Params
 ) -> float:
-    """Return what is left of the clock until the horizon when what is pending has counted.
+    """Return the clock that is left until the horizon once the pending units have counted.
 
-    Before the first block it is that of the planned variance; where none was planned, of the
-    largest that outcomes within limits have.
+    Before the first block it is computed with the planned variance, or without one with the
+    largest variance of outcomes within limits.
     """
     variance, clock = variance_at_end(pair, shared, params), pair[CLOCK]
     if variance == 0.0:
@@ -352,4 +354,4 @@ FOLLOWING_BETS = Family(
     in_theory=True,
     lift=lift,
 )
-"""Outcomes within limits, or of a known spread, up to a horizon."""
+"""Evidence for tests with a horizon: outcomes within limits, or with a known spread."""

@@ -1,8 +1,8 @@
-"""Bets in four sums: outcomes within limits, with seven numbers a pair, for many arms.
+"""Bets in four sums: evidence for bounded outcomes of many arms, with seven numbers per pair.
 
-The sums of the first four powers of the blocks' differences say what the bets of `families.bets`
-have won at the least: of each logarithm only the terms from the fourth power on are replaced, by
-their worst case. Proofs: docs/research/evidence.md.
+The sums of the first four powers of the blocks' differences give a lower bound on the log wealth of
+the bets of `families.bets`: in each logarithm only the terms from the fourth power on are replaced
+by their worst case. Proofs: docs/research/evidence.md.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def has_won(pair: Row, sign: float, params: Params) -> bool:
 
 
 def verdict(pair: Row, mine: Row, theirs: Row, params: Params) -> float:
-    """Return which arm its bets have won for."""
+    """Return 1 if the bets on the first arm have won, -1 for the second, and 0 for neither."""
     winner = 0.0
     if sums_may_reach(params.threshold, pair[DIFFERENCES], pair[SQUARES]):
         if has_won(pair, 1.0, params):
@@ -67,4 +67,4 @@ FOUR_SUMS = BETTING._replace(
     verdict=verdict,
     interval=interval,
 )
-"""Outcomes within limits of many arms."""
+"""Evidence for outcomes within limits in tests with many arms, by betting."""

@@ -1,8 +1,8 @@
-"""Known spread: a normal mixture of a pair's total. Proofs: docs/research/evidence.md.
+"""Evidence for a known spread: a normal mixture of a pair's total.
 
-The mixture is spread over differences of any size, or centred at a planned effect. A test with a
-horizon has a flat boundary instead (docs/research/horizon.md), which is exact for normal
-outcomes.
+The mixture covers differences of any size, or is centred at a planned effect
+(docs/research/evidence.md has the proofs). A test with a horizon has a flat boundary instead, which
+is exact for normal outcomes (docs/research/horizon.md).
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ from bascule.core.evidence.normal import (
 )
 
 OCTAVES, PARTS = 42, 16
-"""Clocks up to 2^42 fall into 16 parts an octave; later ones count with the last part."""
+"""Number of octaves of the clock, and of parts per octave; later clocks are in the last part."""
 
 FAR = 2.0
-"""Shifts beyond the margin and so many planned effects are ruled out by bets of their own."""
+"""Distance beyond the margin, in planned effects, from which bets of their own test a shift."""
 
 FAR_STAKE = 0.7
-"""The stake of the bet against a far shift, as a part of the shift over the variance."""
+"""Stake of the bet against a far shift, as a fraction of the shift over the variance."""
 
 NO_FLOORS = (0.0,) * (OCTAVES * PARTS)
-"""Floors that ask for the evidence every time."""
+"""Floors of 0, with which the evidence is always computed."""
 
 
 def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, params: Params) -> None:
-    """Add a complete block to the total and the clock, which stand still past the horizon."""
+    """Add a complete block to the total and the clock of a pair, unless its horizon has passed."""
     if params.last == 0.0 or pair[CLOCK] < params.last - params.batch:
         add_block(pair, mine, theirs, params.precision)
 
 
 def log_evidence(total: float, clock: float, spread: float, params: Params) -> float:
-    """Return the log evidence of a total where one outcome has this spread."""
+    """Return the log evidence of a total if an outcome has this spread."""
     standard = total / spread
     if params.last > 0.0:
         evidence = log_flat(standard, params.last)
@@ -79,7 +79,7 @@ def boundary_for(clock: float, spread: float, params: Params) -> float:
 
 
 def can_reach(total: float, clock: float, params: Params) -> bool:
-    """Return quickly whether the evidence can reach the threshold.
+    """Return whether the evidence can reach the threshold: a quick, necessary check.
 
     An average over effects never exceeds the evidence for the best of them, whose log is
     total^2 / (2 clock); a flat boundary is not bounded by the clock.
@@ -88,7 +88,7 @@ def can_reach(total: float, clock: float, params: Params) -> bool:
 
 
 def is_enough(total: float, clock: float, spread: float, params: Params) -> bool:
-    """Return whether the evidence of a total is enough where one outcome has this spread."""
+    """Return whether the evidence of a total is enough if an outcome has this spread."""
     return (
         can_reach(total / spread, clock, params)
         and log_evidence(total, clock, spread, params) >= params.threshold
@@ -96,7 +96,7 @@ def is_enough(total: float, clock: float, spread: float, params: Params) -> bool
 
 
 def part_of(clock: float) -> int:
-    """In which part of which octave a clock lies.
+    """Return the index of the part of an octave in which a clock lies.
 
     >>> part_of(1.0), part_of(1.5), part_of(2.0)
     (16, 24, 32)
@@ -107,7 +107,7 @@ def part_of(clock: float) -> int:
 
 
 def decides(total: float, clock: float, params: Params) -> bool:
-    """Return whether one arm of a pair has won: the first one where the total is positive."""
+    """Return whether an arm of a pair has won: the first if the total is positive."""
     return (
         can_reach(total, clock, params)
         and abs(total) >= params.floors[part_of(clock)]
@@ -123,7 +123,7 @@ def verdict(pair: Row, mine: Row, theirs: Row, params: Params) -> float:
 
 def within(pair: Row, mine: Row, theirs: Row, margin: float, params: Params) -> bool:
     """Return whether the evidence that the difference is below the margin is enough."""
-    # The nearer end of the margin is the harder one.
+    # The end of the margin that is nearer to the difference is harder to rule out.
     room = margin * pair[CLOCK] - abs(pair[TOTAL])
     return room > 0.0 and is_enough(room, pair[CLOCK], 1.0, params)
 
@@ -145,7 +145,7 @@ def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Difference:
 def shift_left(
     total: float, clock: float, noise: float, variance: float, line: float, params: Params
 ) -> float:
-    """Return the smallest shift that a test with a flat boundary rules out; below 0 once decided.
+    """Return the smallest shift that a flat boundary rules out; at most 0 once it has decided.
 
     `noise` is the variance of the total, `variance` that of an outcome, `line` the boundary.
     """
@@ -153,7 +153,8 @@ def shift_left(
     edge = FAR * params.effect + params.margin
     if flat <= params.margin:
         return flat
-    # The bet against a shift u stakes a part of u / variance: the smallest u is a square root.
+    # The bet against a shift u stakes a fraction of u / variance, so the smallest u that is ruled
+    # out is the root of a quadratic equation.
     gained = FAR_STAKE * total / variance
     half = FAR_STAKE / variance * (clock - 0.5 * FAR_STAKE * noise / variance)
     root = math.sqrt(gained * gained + 4.0 * half * params.threshold)
@@ -162,7 +163,7 @@ def shift_left(
 
 
 def scaled_interval(total: float, clock: float, spread: float, params: Params) -> Difference:
-    """Return the difference and its interval where one outcome has this spread."""
+    """Return the difference and its interval if an outcome has this spread."""
     decided = is_enough(abs(total), clock, spread, params)
     reach = boundary_for(clock, spread, params)
     standard = total / spread
@@ -179,7 +180,7 @@ def scaled_interval(total: float, clock: float, spread: float, params: Params) -
 def outlook(
     pair: Row, mine: Row, theirs: Row, sign: float, shared: float, params: Params
 ) -> tuple[float, float]:
-    """Return what is left of the clock, and the way to the flat boundary."""
+    """Return the information left until the horizon, and the distance to the flat boundary."""
     left = params.reach * params.reach - params.effect * params.effect * pair[CLOCK]
     return left, params.constant * params.reach - params.effect * sign * pair[TOTAL]
 
@@ -187,7 +188,7 @@ def outlook(
 def remaining(
     pair: Row, mine: Row, theirs: Row, shared: float, pending: float, params: Params
 ) -> float:
-    """Return what is left of the clock until the horizon."""
+    """Return the clock that is left until the horizon once the pending units have counted."""
     ratio = params.reach / params.effect
     return ratio * ratio - pair[CLOCK] - pending  # type: ignore[no-any-return]
 
@@ -211,4 +212,4 @@ KNOWN_SPREAD = Family(
     boundary=boundary,
     in_theory=True,
 )
-"""A known spread."""
+"""Evidence for outcomes with a known spread."""

@@ -1,11 +1,11 @@
-"""Ratios of sums: the evidence of an estimated spread, each arm around what it has shown itself.
+"""Ratios of sums: as for an estimated spread, with outcomes linearised around each arm's ratio.
 
 A unit has a numerator n and a denominator d. With `h_b` the weight of block b, an arm of a pair has
 the ratio `R = sum h_b mean(n) / sum h_b mean(d)`, and the total of the pair is its clock times the
-difference of these ratios. So nothing is fixed beforehand: after every block all that was seen is
-counted around the arm's own ratio r and its own mean denominator w, as `r + (n - r d) / w`, whose
-mean is the ratio and whose variance is that of the ratio for one unit. From there on everything is
-as with an estimated spread. The guarantee is asymptotic: docs/research/unknown-spread.md.
+difference of these ratios. No reference ratio has to be fixed beforehand: after every block all
+units are linearised around the arm's own ratio r and mean denominator w, as `r + (n - r d) / w`.
+The mean of these values is the ratio, and their variance is that of the ratio for one unit; the
+rest is as for an estimated spread. The guarantee is asymptotic: docs/research/unknown-spread.md.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from bascule.core.evidence.families.rows import (
 from bascule.core.statistics import linearised
 
 PRODUCTS = 6
-"""Sums with denominators: of d, n d, d^2, n^2 d, n d^2 and d^3."""
+"""Number of sums with denominators: those of d, n d, d^2, n^2 d, n d^2 and d^3."""
 
 BLOCK_PER = ARM_OF_CUBES
-"""Columns of an arm from here on: the sums with denominators of the current block."""
+"""First column of an arm's sums with denominators of the current block."""
 
 LAST_PER = BLOCK_PER + PRODUCTS
-"""Column of an arm: the sum of the denominators of the block that was complete last."""
+"""Column of an arm: the sum of the denominators of the last complete block."""
 
 RAW = LAST_PER + 1
-"""Columns of an arm from here on: the sums of n, n^2 and n^3 and those with denominators of all
-complete blocks. The columns of every arm with an estimated spread have the linearised ones."""
+"""First column of an arm's raw sums over all complete blocks: those of n, n^2 and n^3, and those
+with denominators. `ARM_SUM`, `ARM_SQUARES` and `ARM_CUBES` hold the linearised sums."""
 
 ARM_OF_RATIOS = RAW + 3 + PRODUCTS
 
@@ -54,7 +54,7 @@ MY_SUM, MY_PER, THEIR_SUM, THEIR_PER = range(THEIR_PULL + 1, THEIR_PULL + 5)
 
 
 def fold_arm(arm: Row) -> None:
-    """Take the complete block into the sums of an arm, and count all units around its ratio."""
+    """Add the complete block to the sums of an arm, and linearise all units around its ratio."""
     arm[UNITS] += arm[BLOCK_UNITS]
     arm[RAW] += arm[BLOCK_SUM]
     arm[RAW + 1] += arm[BLOCK_SQUARES]
@@ -95,8 +95,8 @@ RATIO = ESTIMATED_SPREAD._replace(
     update=update,
     drawn=ESTIMATED_SPREAD,
 )
-"""A ratio of sums, whose spread is estimated.
+"""Evidence for a ratio of sums, whose spread is estimated.
 
-Its blocks are folded as sums. A simulated unit is one number, a ratio with a denominator of 1, and
-with these all is as in `ESTIMATED_SPREAD`, which simulations play.
+Its blocks are folded as sums. A simulated unit is one number, a ratio with a denominator of 1; with
+such units this family equals `ESTIMATED_SPREAD`, which simulations use.
 """

@@ -1,15 +1,15 @@
-"""The rows that the evidence of a test in blocks is kept in: one for each arm and for each pair.
+"""Rows that hold the evidence of a test in blocks: one for each arm and one for each pair.
 
-A block holds some units of the leader and fewer of each challenger, in random order; how many is
-fixed before it starts. Once it is complete it adds to every pair (i, j) of its arms `S += h D` and
-`V += h`, with D the difference of the block's means, n the block's units and
-`h = n_i n_j / (n_i + n_j)`. `S - gap V` is then a martingale, whatever came before
+A block holds some units of the leader and fewer of each challenger, in random order; the numbers
+are fixed before it starts. A complete block adds to every pair (i, j) of its arms `S += h D` and
+`V += h`, where D is the difference of the block's means, n are the block's units and
+`h = n_i n_j / (n_i + n_j)`. `S - gap V` is then a martingale, whatever happened before
 (docs/research/tilted-blocks.md).
 
 A row is a list of numbers in a live test and a row of an array in the simulator. Its numbers have
 names, the columns below; a family of evidence adds columns of its own to the row of a pair. The
-functions of a family take the rows that they are about, and work on both: the simulator compiles
-them, everything else calls them as they are.
+functions of a family work on both kinds of rows: the simulator compiles them, everything else
+calls them as they are.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ Rows = Any
 """A row for each arm, or for each pair (0, 1), (0, 2) and so on."""
 
 UNITS, ACTIVE, LEAD, BLOCK_UNITS, BLOCK_SUM = range(5)
-"""Columns of every arm: its units in complete blocks, 1 if it is active, how far it is ahead of its
-nearest rival, and the units and the sum of the outcomes of the current block."""
+"""Columns of every arm: its units in complete blocks, 1 if it is active, its lead over its nearest
+rival, and the units and the sum of the outcomes of the current block."""
 
 BLOCK_SQUARES, ARM_SUM, ARM_SQUARES = range(5, 8)
-"""Columns of an arm whose spread matters: the squares of the current block, and the sums of all
-outcomes of complete blocks and of their squares."""
+"""Columns of an arm whose spread is needed: the sum of squared outcomes of the current block, and
+the sums of outcomes and of squared outcomes of all complete blocks."""
 
 BLOCK_CUBES, ARM_CUBES = range(8, 10)
-"""Columns of an arm whose skewness matters: the cubes of the current block and of complete ones."""
+"""Columns of an arm whose skewness is needed: sums of cubes of the current and complete blocks."""
 
 ARM_OF_SUMS, ARM_OF_SQUARES, ARM_OF_CUBES = 5, 8, 10
-"""How many columns an arm has."""
+"""Number of columns of an arm with sums only, with squares, and with cubes."""
 
 TOTAL, CLOCK = range(2)
 """Columns of every pair: S, first arm minus second in units of the scale, and V."""
@@ -48,7 +48,7 @@ Difference = tuple[float, float, float]
 
 
 class Params(NamedTuple):
-    """The numbers that evidence goes by: one type for all families, which use what they need.
+    """Parameters of the evidence: one type for all families, each of which uses some of them.
 
     All are in units of the outcomes' scale.
     """
@@ -56,45 +56,45 @@ class Params(NamedTuple):
     precision: float
     """1 / scale of the outcomes."""
     arms: float
-    """How many arms are compared."""
+    """Number of arms that are compared."""
     known: float
-    """1 where the spread of the outcomes is known, else 0."""
+    """1 if the spread of the outcomes is known, else 0."""
     threshold: float
     """The log evidence at which an arm is beaten."""
     effect: float
     """The planned effect; 0 for none."""
     centre: float
-    """The share that bets lie around."""
+    """Central share of the bets."""
     reach: float
-    """How many standard errors the planned effect is at the horizon; 0 without a horizon."""
+    """Planned effect in standard errors of its estimate at the horizon; 0 without a horizon."""
     constant: float
     """z of the flat boundary of a test with a horizon."""
     last: float
-    """The clock up to which a flat boundary holds: the horizon and one block beyond."""
+    """The clock up to which a flat boundary holds: the horizon plus one block; 0 without one."""
     futility: float
     """The conditional power below which a test is futile; 0 for never."""
     prior: float
-    """The sum of squares that the variance of outcomes within limits starts with."""
+    """Sum of squares with which the variance of outcomes within limits starts."""
     prior_units: float
-    """The units that it starts with."""
+    """Number of units with which the variance of outcomes within limits starts."""
     planned: float
-    """The variance that was planned; 0 for none."""
+    """The planned variance; 0 for none."""
     least: float
-    """The least variance that is counted with."""
+    """Minimum of the variance: smaller estimates are replaced by it."""
     batch: float
-    """Units of each challenger in a batch."""
+    """Number of units of each challenger in a batch."""
     margin: float
     """The smallest difference that matters; 0 for none."""
     direction: float
-    """1 where a lift is kept, -1 where outcomes are reflected, 0 where none is kept."""
+    """1 if lifts are bounded, -1 if outcomes are also reflected, 0 if lifts are not bounded."""
     zero: float
-    """The outcome that stands for the 0 that lifts are relative to."""
+    """Internal value of an outcome of 0, from which relative lifts are measured."""
     floors: FloatArray
-    """Totals, for each part of the clock, below which the evidence need not be computed."""
+    """For each part of the clock, the total below which the evidence need not be computed."""
 
 
 def pair_index(arms: int, i: int, j: int) -> int:
-    """Return where a pair of arms comes in the order of `itertools.combinations`.
+    """Return the index of a pair of arms in the order of `itertools.combinations`.
 
     >>> from itertools import combinations
     >>> [pair_index(4, i, j) for i, j in combinations(range(4), 2)], pair_index(4, 3, 1)
@@ -105,31 +105,31 @@ def pair_index(arms: int, i: int, j: int) -> int:
 
 
 def observe_sum(arm: Row, value: float) -> None:
-    """Add one outcome to the current block of an arm of which sums are enough."""
+    """Add one outcome to the current block of an arm that keeps only sums."""
     arm[BLOCK_SUM] += value
 
 
 def observe_square(arm: Row, value: float) -> None:
-    """Add one outcome, and its square."""
-    # Most outcomes of rare events are 0, which changes nothing.
+    """Add one outcome and its square to the current block."""
+    # With rare events most outcomes are 0, which changes nothing.
     if value != 0.0:
         arm[BLOCK_SUM] += value
         arm[BLOCK_SQUARES] += value * value
 
 
 def count_square(arm: Row, successes: float) -> None:
-    """Add so many outcomes of 1."""
+    """Add a number of outcomes of 1 to the current block."""
     arm[BLOCK_SUM] += successes
     arm[BLOCK_SQUARES] += successes
 
 
 def fold_sum(arm: Row) -> None:
-    """Take the complete block into an arm that needs no moments."""
+    """Add the complete block to an arm that keeps only the number of its units."""
     arm[UNITS] += arm[BLOCK_UNITS]
 
 
 def fold_square(arm: Row) -> None:
-    """Take the complete block into the sums of an arm."""
+    """Add the complete block to the sums of an arm."""
     arm[UNITS] += arm[BLOCK_UNITS]
     arm[ARM_SUM] += arm[BLOCK_SUM]
     arm[ARM_SQUARES] += arm[BLOCK_SQUARES]
@@ -137,7 +137,7 @@ def fold_square(arm: Row) -> None:
 
 
 def add_block(pair: Row, mine: Row, theirs: Row, precision: float) -> tuple[float, float]:
-    """Add the complete block of both arms to S and V; return what it adds to each."""
+    """Add the complete block of both arms to S and V; return both increments."""
     share = 1.0 / (mine[BLOCK_UNITS] + theirs[BLOCK_UNITS])
     weight = mine[BLOCK_UNITS] * theirs[BLOCK_UNITS] * share
     lead = mine[BLOCK_SUM] * theirs[BLOCK_UNITS] - theirs[BLOCK_SUM] * mine[BLOCK_UNITS]
@@ -148,7 +148,7 @@ def add_block(pair: Row, mine: Row, theirs: Row, precision: float) -> tuple[floa
 
 
 def sums_of(arms: Rows, count: int) -> tuple[float, float, float]:
-    """Return units, sum and squares of the outcomes of complete blocks, over all arms."""
+    """Return units, sum and sum of squares of the outcomes of complete blocks, over all arms."""
     units, total, squares = 0.0, 0.0, 0.0
     for i in range(count):
         arm = arms[i]
@@ -159,24 +159,27 @@ def sums_of(arms: Rows, count: int) -> tuple[float, float, float]:
 
 
 def unit_spread(arms: Rows, count: int, params: Params) -> float:
-    """Return 1: totals of outcomes with a known spread are in units of it."""
+    """Return 1, the known spread, since totals are in units of it."""
     return 1.0
 
 
 def nothing_shared(arms: Rows, count: int, params: Params) -> float:
-    """Return 0 where pairs share nothing."""
+    """Return 0, for families whose pairs share no number."""
     return 0.0
 
 
 def one_sided(difference: float, low: float, high: float, beats: bool, beaten: bool) -> Difference:
-    """The ends, kept from reaching past 0, by rounding or caution, when the evidence decided."""
+    """Return the difference and its interval, cut off at 0 if the evidence has decided.
+
+    Rounding, or a conservative interval, could otherwise contradict the decision.
+    """
     return difference, max(low, 0.0) if beats else low, min(high, 0.0) if beaten else high
 
 
 def no_outlook(
     pair: Row, mine: Row, theirs: Row, sign: float, shared: float, params: Params
 ) -> tuple[float, float]:
-    """Return that the information left is infinite, since there is no horizon."""
+    """Return infinite information and no distance, since there is no horizon."""
     return math.inf, 0.0
 
 
@@ -188,56 +191,56 @@ def never(
 
 
 class Family(NamedTuple):
-    """Evidence about two arms: how a block changes it, and what it says.
+    """A kind of evidence about two arms: how blocks update it, and the results it gives.
 
-    `pair` is the row of a pair, `mine` and `theirs` those of its first and second arm. What has a
-    default is for families that need an arm's sums and squares and have no horizon.
+    `pair` is the row of a pair, `mine` and `theirs` are those of its first and second arm. The
+    defaults are for families that need the sums and squares of an arm and have no horizon.
     """
 
     name: str
     pair_columns: int
     spread: Callable[[Rows, int, Params], float]
-    """(arms, number of arms, params) -> the standard deviation that leads are in units of, in units
+    """(arms, number of arms, params) -> the standard deviation by which leads are divided, in units
     of the outcomes' scale."""
     update: Callable[[Row, Row, Row, float, float, Params], None]
-    """(pair, mine, theirs, before, after, params): take a complete block into a pair. It is called
-    where both arms have units in the block, after `fold_arm`: an arm's sums include the block. The
-    shared number is given as it was before the block and as it is after it."""
+    """(pair, mine, theirs, before, after, params): add a complete block to a pair. It is called if
+    both arms have units in the block, after `fold_arm`, so an arm's sums include the block.
+    `before` and `after` are the value of `shared` before and after the block."""
     verdict: Callable[[Row, Row, Row, Params], float]
     """(pair, mine, theirs, params) -> above 0 if the first arm has won, below if the second has."""
     within: Callable[[Row, Row, Row, float, Params], bool]
-    """(pair, mine, theirs, margin, params) -> whether the difference is proven to be smaller."""
+    """(pair, mine, theirs, margin, params) -> whether the difference is proven to be below it."""
     interval: Callable[[Row, Row, Row, Params], Difference]
     """(pair, mine, theirs, params) -> the difference and its interval, valid at any time."""
     arm_columns: int = ARM_OF_SQUARES
     split: bool = True
-    """Whether a batch is as many blocks of the same sizes, in place of one large block."""
+    """Whether a batch is several blocks of the same sizes instead of one large block."""
     observe: Callable[[Row, float], None] = observe_square
     """(arm, value): add one outcome to the current block of an arm."""
     count_ones: Callable[[Row, float], None] = count_square
-    """(arm, ones): add so many outcomes of 1, where a 0 changes nothing."""
+    """(arm, ones): add a number of outcomes of 1; outcomes of 0 change nothing."""
     fold_arm: Callable[[Row], None] = fold_square
-    """(arm): take the complete block into the arm; what pairs need of the block stays."""
+    """(arm): add the complete block to the arm; the columns that pairs need are kept."""
     shared: Callable[[Rows, int, Params], float] = nothing_shared
     """(arms, number of arms, params) -> the number that all pairs share, such as a variance."""
     first_ends: bool = False
-    """Whether the first pair at its horizon ends a test; else every arm needs one there."""
+    """Whether a test ends when a pair is at its horizon; else every arm needs such a pair."""
     outlook: Callable[[Row, Row, Row, float, float, Params], tuple[float, float]] = no_outlook
-    """(pair, mine, theirs, sign, shared, params) -> what is left of the clock until the horizon,
-    and how far the first arm (the second where the sign is -1) is from winning, both in units of
-    the planned effect. What is left is infinite while nothing is known."""
+    """(pair, mine, theirs, sign, shared, params) -> the information left until the horizon, and the
+    distance of the first arm (the second if the sign is -1) from winning, both in units of the
+    planned effect. The information left is infinite while it cannot be estimated."""
     remaining: Callable[[Row, Row, Row, float, float, Params], float] = never
-    """(pair, mine, theirs, shared, pending, params) -> by how much the clock of a pair has to grow
-    until its horizon, beyond what is pending, if blocks are as they have been; infinity while
-    nothing is known of that."""
+    """(pair, mine, theirs, shared, pending, params) -> the growth of a pair's clock until its
+    horizon, beyond `pending`, if blocks go on as they have been; infinity while it cannot be
+    estimated."""
     boundary: Callable[[float, Params], float] | None = None
     """(clock, params) -> the total at which a pair is decided; None if a total alone does not
     decide."""
     drawn: Family | None = None
-    """The family that simulations play, where each unit is one number; None for this one."""
+    """The family that simulations use, in which each unit is one number; None for this family."""
     lift: Callable[[Row, Params], tuple[float, float]] | None = None
-    """(pair, params) -> the bounds of the second arm's mean relative to the first's, minus 1; None
-    where the evidence says nothing of it."""
+    """(pair, params) -> the bounds of the ratio of the second arm's mean to the first's, minus 1;
+    None if the family has no such bounds."""
     in_theory: bool = False
-    """Whether theory knows when such evidence decides. Without that, and without a boundary,
+    """Whether theory can predict when such evidence decides. Without that, and without a boundary,
     nothing is predicted, and no median-unbiased estimate is given."""

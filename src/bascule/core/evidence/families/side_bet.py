@@ -1,12 +1,12 @@
-"""The bet on one arm of a pair: what it owns, what it has staked, and what that rules out.
+"""The bet on one arm of a pair: its wealth, its stakes, and the differences that it rules out.
 
-A bet that an arm is better owns W, which starts at 1. Before each block it fixes a stake s. If the
-arm is better by at most u, a block of weight h multiplies W by at most exp(s h u) on average. So
-with the sum of s h in `STAKED`, `W exp(-u staked)` is evidence against every difference of at most
-u: one number makes an interval, which lies on one side of 0 exactly when W has won.
+A bet that an arm is better has the wealth W, which starts at 1. Before each block it fixes a stake
+s. If the arm is better by at most u, a block of weight h multiplies W by at most exp(s h u) on
+average. So with the sum of s h in `STAKED`, `W exp(-u staked)` is evidence against every difference
+of at most u: this sum gives an interval, which lies on one side of 0 exactly when W has won.
 
-The lift works the same. Against "the other arm's mean is at most 1 - l times that of the first"
-the bet is paid l times the first arm's mean more, which `GAIN` and `LOSS` say in two numbers.
+The lift works in the same way. Against "the other arm's mean is at most 1 - l times that of the
+first" the bet is paid l times the first arm's mean more; `GAIN` and `LOSS` bound that payment.
 docs/research/horizon.md has the proofs.
 """
 
@@ -17,31 +17,31 @@ import math
 from bascule.core.evidence.families.rows import Params, Row
 
 STAKE, STAKED, GAIN, LOSS = range(1, 5)
-"""Places after the log of what a bet owns: its stake on the next block; the sum of its stakes times
-what blocks have added to the clock; and what a lift of l has been paid, which is l times the gain
-less half of l squared times the loss, as a logarithm."""
+"""Columns after the log wealth of a bet: its stake on the next block; the sum of its stakes times
+the steps of the clock; and the gain and the loss, where a lift of l adds l times the gain less half
+of l squared times the loss to the log wealth."""
 
 BEST = LOSS + 1
-"""Place from which on what was owned, as a log, staked, gained and lost is kept as it was when the
-bet ruled out the smallest shift."""
+"""First of four columns with the values at the time when the bet ruled out the smallest shift: the
+log wealth, `STAKED`, `GAIN` and `LOSS`."""
 
 BEST_STAKED, BEST_GAIN, BEST_LOSS = range(BEST + 1, BEST + 4)
 
 MORE, MORE_STAKE, PEAK = range(BEST_LOSS + 1, BEST_LOSS + 4)
-"""Places of the bet that the other arm is not better by a margin: what it owns beyond the first
-bet, its stake on that, and the log of the most that it has owned in all."""
+"""Columns of the bet that the other arm is not better by a margin: its wealth beyond that of the
+first bet, its stake of this additional wealth, and the log of its maximum total wealth so far."""
 
 COLUMNS = PEAK + 1
-"""Numbers that the bet on one arm of a pair takes."""
+"""Number of columns that the bet on one arm of a pair needs."""
 
 MOST_OWNED = 1e200
-"""What a bet owns at the most; the rest is given away."""
+"""Maximum wealth of a bet; any wealth beyond it is discarded."""
 
 LOG_MOST = math.log(MOST_OWNED)
 
 
 def keep_best(pair: Row, bet: int, threshold: float) -> None:
-    """Keep what a bet has shown if no look before has ruled out a smaller shift."""
+    """Store the current values of a bet if it now rules out the smallest shift so far."""
     missing, before = threshold - pair[bet], threshold - pair[bet + BEST]
     if missing * pair[bet + BEST_STAKED] <= before * pair[bet + STAKED]:
         pair[bet + BEST], pair[bet + BEST_STAKED] = pair[bet], pair[bet + STAKED]
@@ -49,7 +49,7 @@ def keep_best(pair: Row, bet: int, threshold: float) -> None:
 
 
 def shift_ruled_out(pair: Row, bet: int, params: Params) -> float:
-    """Return the smallest shift by which the other arm is not better; infinity for none.
+    """Return the smallest lead of the other arm that the bet rules out; infinity for none.
 
     It is 0 exactly when the bet has won.
     """
@@ -58,7 +58,7 @@ def shift_ruled_out(pair: Row, bet: int, params: Params) -> float:
         return 0.0
     shift = math.inf
     if pair[bet + STAKED] > 0.0:
-        # A removal by hand raises the threshold: what was best may no longer be.
+        # Removing an arm by hand raises the threshold: the stored values may no longer be best.
         shift = (threshold - pair[bet]) / pair[bet + STAKED]
         if pair[bet + BEST_STAKED] > 0.0:
             shift = min(shift, (threshold - pair[bet + BEST]) / pair[bet + BEST_STAKED])
@@ -80,7 +80,7 @@ def lift_ruled_out(pair: Row, bet: int, threshold: float) -> float:
 
 
 def least_root(missing: float, gain: float, loss: float) -> float:
-    """Return the smallest l with l gain - l^2 loss / 2 >= missing; infinity where there is none.
+    """Return the smallest l with l gain - l^2 loss / 2 >= missing; infinity for none.
 
     >>> least_root(1.0, 2.0, 0.0), least_root(2.0, 3.0, 2.0), least_root(2.0, 1.0, 1.0)
     (0.5, 1.0, inf)
