@@ -75,7 +75,7 @@ def test_the_words_say_all_of_it(spending: bs.planning.Plan) -> None:
 def test_the_words_of_an_impossible_wish_say_what_would_do(impossible: bs.planning.Plan) -> None:
     text = " ".join(repr(impossible).split())
     assert "No design whose error is proven decides this by day 28 with probability 90 %;" in text
-    assert "Nearest that would do" in text
+    assert "would make it possible" in text
     assert "later" in text
     assert "or a lift of" in text
     two_lifts = replace(impossible.request, baseline=20.0, lift=(0.04, 0.02), arms=3)

@@ -37,6 +37,7 @@ TOO_LONG = 0.5
 
 def headline(plan: Plan) -> str:
     """Return the recommendation in one sentence."""
+    rule = "an even split" if plan.chosen.even else plan.rule.words
     if not plan.possible:
         kind = {
             "proven": " whose error is proven",
@@ -45,9 +46,8 @@ def headline(plan: Plan) -> str:
         guarantee = kind.get(plan.design.calibration.guarantee, "")
         return (
             f"No design{guarantee} decides this by day {plan.request.deadline_days:g} with "
-            f"probability {percent(plan.request.power)}; {plan.rule.label} comes nearest."
+            f"probability {percent(plan.request.power)}; {rule} comes nearest."
         )
-    rule = "an even split" if plan.chosen.even else plan.rule.words
     if plan.guarded is not None:
         return (
             f"Run {rule}: with its guardrails it ends in {duration(plan.guarded.days.mean)} on "
@@ -229,7 +229,7 @@ def limits(plan: Plan) -> list[str]:
     if further is not None and further > request.units_per_day:
         wanted.append(f"{amount(further)} units a day")
     if wanted:
-        said.append(f"Nearest that would do, one change at a time, about: {', or '.join(wanted)}.")
+        said.append(f"One of these changes would make it possible (approximate): {', or '.join(wanted)}.")
     return said
 
 

@@ -117,7 +117,7 @@ def test_an_impossible_wish_says_what_would_do() -> None:
     answer = plan_view(first_stage(Form.read({"lift": "2%", "deadline_days": "9"}).request()))
     assert not answer.plan.possible
     assert answer.headline.startswith("No design whose error is proven decides this by day 9")
-    assert any("Nearest that would do" in note for note in answer.report.notes)
+    assert any("would make it possible" in note for note in answer.report.notes)
 
 
 def test_everything_that_is_wrong_is_named_at_once_in_the_words_of_the_form() -> None:
