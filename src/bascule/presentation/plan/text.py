@@ -229,7 +229,8 @@ def limits(plan: Plan) -> list[str]:
     if further is not None and further > request.units_per_day:
         wanted.append(f"{amount(further)} units a day")
     if wanted:
-        said.append(f"One of these changes would make it possible (approximate): {', or '.join(wanted)}.")
+        changes = ", or ".join(wanted)
+        said.append(f"One of these changes would make it possible (approximate): {changes}.")
     return said
 
 
