@@ -1,1 +1,1 @@
-"""How each family of rules proceeds: allocation, folding, decisions and intervals."""
+"""The procedures of the families of rules: allocation, counting, decisions and intervals."""

@@ -2,7 +2,7 @@
 
 A design gives its procedure (`design.procedure`). Simulation, live tests, planning and analysis
 call it and do not ask which rule it came from. A procedure is a frozen value, and its methods are
-pure functions of what a test has shown.
+pure functions of the statistics of a test.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.core.types import NO_DIFFERENCE, NOBODY
 
 AnyStatistics = Statistics | CohortStatistics
-"""What a test has shown: one outcome per unit, or cohorts where outcomes recur."""
+"""Statistics of a test: of one outcome per unit, or of cohorts if outcomes recur."""
 
 EndReason = Literal["horizon", "futility", "guardrails"]
-"""Why a test ends without a decision: by its plan, or as guardrails rule out every arm."""
+"""Why a test ends without a decision: by its plan, or because guardrails rule out every arm."""
 
 UNKNOWN: Difference = (0.0, -math.inf, math.inf)
-"""The ends while nothing is known of a difference."""
+"""A difference and its interval while nothing is known of it."""
 
 FEW_PAIRS = 10
-"""Pairs of arms, up to which their intervals are kept as often as those of two arms."""
+"""Maximum number of pairs of arms whose intervals are stored as often as those of two arms."""
 
 OWN_STEPS = "own steps"
-"""The kind of a procedure that states none."""
+"""Kind of a procedure whose class states none."""
 
 SAME = "no difference that matters"
-"""What a decision is called that declares no arm the best."""
+"""Name of a decision that declares no arm the best."""
 
 
 class Setting(Protocol):
-    """What a procedure needs to know of a design."""
+    """The properties of a design that a procedure needs."""
 
     @property
     def arms(self) -> Sequence[str]:
@@ -70,7 +70,7 @@ class Setting(Protocol):
 
     @property
     def min_effect(self) -> float | None:
-        """The smallest difference that matters, if one was named."""
+        """The smallest difference that matters; None if none was given."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -100,11 +100,11 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """What a rule compares: an arm's mean and the radius around it.
+    """An arm's mean and the radius around it, which a rule compares with those of other arms.
 
-    When one arm's interval lies above another's, its mean does too, but for the error of the
-    design. The radius is made for that comparison: with ETC on two arms it is half of what their
-    difference needs, and no interval for one mean alone.
+    If one arm's interval lies above another's, so does its mean, except with the error probability
+    of the design. The radius is made for that comparison: with ETC on two arms it is half of the
+    difference that decides, and gives no interval for one mean alone.
     """
 
     mean: float
@@ -123,7 +123,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """How many units of each arm come next, in random order; and how many such blocks in a row."""
+    """The next block: the units of each arm, in random order, and how often it is repeated."""
 
     units: tuple[int, ...]
     leader: int
@@ -131,12 +131,12 @@ class Block:
 
     @property
     def size(self) -> int:
-        """Units until the arms are compared again."""
+        """Number of units until the arms are compared again."""
         return self.repeat * sum(self.units)
 
 
 class Prospect(NamedTuple):
-    """Where an arm stands against a rival, up to the horizon of a test."""
+    """The lead of an arm over a rival, and what it needs to win before the horizon of a test."""
 
     clock: float
     """The information on the pair so far."""
@@ -145,40 +145,40 @@ class Prospect(NamedTuple):
     lead: float
     """The lead over the rival, in standard errors."""
     room: float
-    """What is missing to beat it, in the same standard errors."""
+    """The additional lead needed to beat the rival, in the same standard errors."""
     planned: float
     """The lead that the planned effect would have, in the same standard errors."""
 
 
 SignalUse = Literal["on", "gentle", "off"]
-"""How the next block goes by early signals: fully, with a gentle tilt, or not at all."""
+"""How the next block uses early signals: fully, with a gentle tilt, or not at all."""
 
 
 class Signals(NamedTuple):
-    """Events of units whose windows are open, and how long those of matured units took."""
+    """Events of units whose windows are open, and the delays of the events of matured units."""
 
     events: Sequence[tuple[Sequence[int], Sequence[int]]] = ()
-    """For each kind of open block the units of each arm in one, and the events of each arm so far
-    in all of them."""
+    """For each kind of open block, the units of each arm in one such block, and the events of each
+    arm so far in all of them."""
     delays: Sequence[Sequence[float]] = ()
-    """For each arm the events of matured units, and the sums of their delays and of the squares of
-    these, in hundredths of the window."""
+    """For each arm, the number of events of matured units, the sum of their delays and the sum of
+    the squared delays, in hundredths of the window."""
     for_the_worse: bool = False
-    """Whether an event is for the worse."""
+    """Whether an event is a bad outcome."""
 
 
 @dataclass(frozen=True, slots=True)
 class Procedure(ABC):
-    """How a test proceeds: who comes next, what outcomes change, when it is decided.
+    """How a test proceeds: how units are assigned, outcomes are counted and decisions are made.
 
-    `counts` says what enters the statistics at a time: a unit, a block, or a stage of recurring
-    outcomes; `assigns` says how a unit gets its arm: one by one, in blocks, or by a hash of its
-    name. A verb that a procedure does not have raises `InputError`.
+    `counts` says what is added to the statistics at a time: a unit, a block, or a stage of
+    recurring outcomes; `assigns` says how a unit gets its arm: one by one, in blocks, or by a hash
+    of its name. A method that a procedure does not support raises `InputError`.
 
-    `kind` names the compiled loop that plays a procedure and the theory that describes it:
+    `kind` names the compiled loop that simulates a procedure and the theory that describes it:
     simulation, theory and planning have tables by kind. It is not inherited, because a class that
-    changes a step is no longer what the loop plays and the theorem is about. A class that states no
-    kind is played by its own steps, and nothing is predicted or proven of its decision time.
+    changes a step no longer matches the loop and the theorem. A class that states no kind is
+    simulated by its own steps, and nothing is predicted or proven about its decision time.
     """
 
     design: Setting
@@ -187,9 +187,9 @@ class Procedure(ABC):
     assigns: ClassVar[Literal["units", "blocks", "hash"]]
     kind: ClassVar[str] = OWN_STEPS
     assumes: ClassVar[str] = ""
-    """What the guarantee needs beyond the outcome model, as the end of a label."""
+    """Assumption of the guarantee beyond the outcome model, worded as the end of a label."""
     has_intervals: ClassVar[bool] = False
-    """Whether `intervals` gives an interval of each arm."""
+    """Whether `intervals` returns an interval of each arm."""
 
     def __init_subclass__(cls) -> None:
         """Set the kind of a class that states none to `OWN_STEPS`."""
@@ -200,7 +200,7 @@ class Procedure(ABC):
 
     @property
     def arms(self) -> int:
-        """How many arms are compared."""
+        """Number of arms that are compared."""
         return len(self.design.arms)
 
     @property
@@ -211,53 +211,52 @@ class Procedure(ABC):
     @property
     @abstractmethod
     def end_error(self) -> float:
-        """The probability that one given end of one interval ever fails."""
+        """Bound on the probability that a given end of a given interval is ever wrong."""
 
     @property
     def strict_error(self) -> float:
-        """The error at which a design bounds a wrong statement about any pair by its own error.
+        """Error of a design that bounds wrong statements about any pair by this design's error.
 
-        It is asked for once arms were removed by hand. By default each arm has its part of the
-        error for the comparison with the best one, (K - 1) of them; all pairs are K / 2 times as
-        many.
+        It is used once arms were removed by hand. By default the error is divided among the
+        K - 1 comparisons with the best arm; there are K / 2 times as many pairs in all.
         """
         return min(1.0, 2.0 / self.arms) * self.design.calibration.error
 
     @property
     def keeps_bounds(self) -> bool:
-        """Whether running intersections of the intervals are kept with the statistics."""
+        """Whether running intersections of the intervals are stored with the statistics."""
         return 2 < self.arms <= MOST_ARMS
 
     @property
     def steps_kept(self) -> float:
-        """How often intervals are kept while units grow by a factor of e; less with many arms."""
+        """Number of times that intervals are stored while the units grow by a factor of e."""
         return STEPS_PER_E_FOLD / max(1.0, math.comb(self.arms, 2) / FEW_PAIRS)
 
     @property
     def even(self) -> bool:
-        """Whether every active arm gets equally many units whatever the outcomes."""
+        """Whether all active arms get the same number of units, whatever the outcomes."""
         return False
 
     @property
     def largest_block(self) -> int | None:
-        """The most units in a block, if arms are compared only within blocks; else None."""
+        """Maximum number of units in a block, if arms are compared within blocks; else None."""
         return None
 
     @property
     def uses_signals(self) -> bool:
-        """Whether the next block also goes by events of units whose windows are open."""
+        """Whether the next block also depends on events of units whose windows are open."""
         return False
 
     @property
     def last_stage(self) -> int | None:
-        """The stage at which the test ends at the latest, where it is planned by stages."""
+        """The last stage of the test, if it is planned by stages; else None."""
         return None
 
     def check_live(self) -> None:  # noqa: B027
-        """Raise `InputError` if units that arrive at any time cannot be counted this way."""
+        """Raise `InputError` if the procedure cannot count units that arrive at any time."""
 
     def on_reflected(self) -> Procedure:
-        """Return the procedure that knows its outcomes to be reflected: it is this one for most."""
+        """Return the procedure for reflected outcomes, which is the same one by default."""
         return self
 
     # Statistics
@@ -267,12 +266,12 @@ class Procedure(ABC):
         """Return the statistics before the first unit."""
 
     def unit_sums(self, value: float | Pair) -> ArmStatistics:
-        """Return what one outcome adds to the sums of its arm."""
+        """Return the statistics of one outcome, to be added to those of its arm."""
         assert not isinstance(value, Pair)
         return ArmStatistics(1, value, value * value)
 
     def check(self, statistics: AnyStatistics) -> None:
-        """Raise `InputError` if statistics are not those of such a design."""
+        """Raise `InputError` if statistics do not match the design."""
         if len(statistics.arms) != self.arms:
             raise InputError(
                 "statistics",
@@ -295,33 +294,33 @@ class Procedure(ABC):
         return self.declared(self.winner(statistics))
 
     def end_reason(self, statistics: AnyStatistics) -> EndReason | None:
-        """Return why the plan of the test ends it here without a decision; None while it goes on.
+        """Return why the test's plan ends it now without a decision; None while it goes on.
 
         A cap on units and a deadline are no part of the plan.
         """
         return None
 
     def is_futile(self, statistics: AnyStatistics) -> bool:
-        """Return whether the plan calls the test futile, also where it only advises to end it."""
+        """Return whether the test is futile, even if its plan only advises to end futile tests."""
         return False
 
     def horizon_share(self, statistics: AnyStatistics) -> float:
-        """Return the completed part of the way to the horizon; 0 without a horizon."""
+        """Return the completed fraction of the test up to its horizon; 0 without a horizon."""
         return 0.0
 
     @property
     def most_tilt(self) -> float:
-        """Units of an arm that is far ahead for each one of a challenger."""
+        """Number of units of an arm that is far ahead for each unit of a challenger."""
         return 1.0
 
     def prospects(self, statistics: AnyStatistics, arm: int) -> list[Prospect]:
-        """Return where an arm stands against each active rival; none where nothing is known."""
+        """Return the prospect of an arm against each active rival; empty if nothing is known."""
         return []
 
     def blocks_left(
         self, statistics: AnyStatistics, block: Block, under_way: Sequence[tuple[int, int, int]]
     ) -> float:
-        """Return how many more such blocks it takes to the horizon, those under way counted."""
+        """Return the number of such blocks until the horizon, beyond those under way."""
         return math.inf
 
     @property
@@ -345,20 +344,21 @@ class Procedure(ABC):
 
     @abstractmethod
     def differences(self, statistics: AnyStatistics) -> list[Difference]:
-        """Return the interval of each difference that `compared` lists, the first less the second.
+        """Return the interval of the difference, first less second, of each pair in `compared`.
 
-        Pairs come in the same order.
+        The order is that of `compared`.
         """
 
     def known_differences(self, statistics: AnyStatistics) -> list[Difference]:
-        """Return the intervals that may be intersected with those of other looks.
+        """Return the intervals of `differences` that may be intersected with those of other looks.
 
-        They are those of `differences`, but for procedures whose intervals hold at some looks only.
+        They are those of `differences`, except for procedures whose intervals hold only at some
+        looks.
         """
         return self.differences(statistics)
 
     def bounds(self, before: AnyStatistics, after: AnyStatistics) -> Bounds:
-        """Return the running intersections of all intervals after one more step of a test."""
+        """Return the running intersections of all intervals after a further step of a test."""
         if not self.keeps_bounds:
             return ()
         newly = after.dropped - before.dropped
@@ -378,9 +378,9 @@ class Procedure(ABC):
         return list(combinations(range(self.arms), 2))
 
     def advantages(self, statistics: AnyStatistics, control: int) -> list[Difference]:
-        """Return how much better than the control each arm is; intervals may be intersected.
+        """Return by how much each arm is better than the control, with its interval.
 
-        Dropped arms are included.
+        Dropped arms are included. The intervals may be intersected with those of other looks.
         """
         intervals = [UNKNOWN] * self.arms
         intervals[control] = (0.0, 0.0, 0.0)
@@ -393,7 +393,7 @@ class Procedure(ABC):
         return intervals
 
     def next_size(self, statistics: AnyStatistics) -> int:
-        """Return how many units the next step takes."""
+        """Return the number of units of the next step."""
         return 1
 
     # Unit by unit
@@ -403,7 +403,7 @@ class Procedure(ABC):
         self._refuse("assigns no single units: use next_block, or a rule such as UCB(alpha)")
 
     def record(self, statistics: Statistics, arm: int, value: float) -> Statistics:
-        """Return the statistics after one more outcome, with newly beaten arms dropped."""
+        """Return the statistics after a further outcome, with newly beaten arms dropped."""
         self._refuse("counts no single outcomes: use fold_block or close_stage")
 
     def intervals(self, statistics: AnyStatistics) -> tuple[Interval, ...]:
@@ -415,7 +415,7 @@ class Procedure(ABC):
     # Block by block
 
     def next_block(self, statistics: Statistics) -> Block:
-        """Return the block that comes next; it is fixed before its outcomes are."""
+        """Return the next block, which is fixed before its outcomes are known."""
         self._refuse("assigns unit by unit: use next_arm and record, or Tilt(tilt)")
 
     def block_by_signals(
@@ -423,17 +423,17 @@ class Procedure(ABC):
         statistics: Statistics,
         signals: Signals,
     ) -> Block:
-        """Return the block that comes next, also by events of units whose windows are open."""
+        """Return the next block, which also depends on events of units whose windows are open."""
         return self.next_block(statistics)
 
     def signal_use(self, statistics: Statistics, signals: Signals) -> SignalUse | None:
-        """Return how the next block goes by early signals; None where it never does."""
+        """Return how the next block uses early signals; None if the procedure never uses them."""
         return None
 
     def fold_block(
         self, statistics: Statistics, block: Sequence[ArmStatistics], look: bool = True
     ) -> Statistics:
-        """Return the statistics after one more block, with newly beaten arms dropped."""
+        """Return the statistics after a further block, with newly beaten arms dropped."""
         self._refuse("assigns unit by unit: use next_arm and record, or Tilt(tilt)")
 
     # Stage by stage

@@ -1,16 +1,16 @@
-"""Tests whose units give outcomes again and again: weights, radii, guarantees and procedure.
+"""Tests whose units give outcomes repeatedly: weights, radii, guarantees and procedure.
 
-Each estimator is `sum w * (the unit's own average) / sum w`, where the weight depends on how many
-outcomes the unit has given. `equal_weight` makes it the mean of means, `outcome_weight` the total
-mean, `precision_weight` the mean with the least variance, which lies between them.
-docs/research/units.md says where each of them goes wrong.
+Each estimator is `sum w * (the unit's own average) / sum w`, where the weight w depends on the
+number of outcomes of the unit. `equal_weight` gives the mean of means, `outcome_weight` the total
+mean, and `precision_weight` the mean with the least variance, which lies between them.
+docs/research/units.md says when each of them fails.
 
-An arm's interval is its weighted mean and a radius around it. The radii of the paper depend on the
-number of units alone, and so does the even split's; those of a mixture on the clock, the sum of the
-units' precisions. docs/research/units.md has the proofs, and what is missing from the paper's.
+An arm's interval is its weighted mean and a radius around it. The radii of the paper and of the
+even split depend only on the number of units; those of a mixture depend on the clock, the sum of
+the units' precisions. docs/research/units.md has the proofs, and the gaps in those of the paper.
 
 In the layout of `intervals.state` the clock of an arm takes the place of its units, and its
-weighted sum that of its total; both are what the evidence of two arms asks for.
+weighted sum that of its total, as the evidence of two arms requires.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from bascule.core.procedures.intervals.procedure import ArmProcedure, Shape, Sho
 from bascule.core.statistics import Statistics
 
 Weight = Callable[[float, float, float], float]
-"""(outcomes, sigma_unit, sigma_noise) -> the weight of a unit, by its number of outcomes."""
+"""(outcomes, sigma_unit, sigma_noise) -> the weight of a unit with that number of outcomes."""
 
 
 def equal_weight(outcomes: float, sigma_unit: float, sigma_noise: float) -> float:
-    """Every unit counts once.
+    """Return the weight 1, with which every unit counts once.
 
     >>> equal_weight(5, 1.0, 1.0)
     1.0
@@ -47,7 +47,7 @@ def equal_weight(outcomes: float, sigma_unit: float, sigma_noise: float) -> floa
 
 
 def outcome_weight(outcomes: float, sigma_unit: float, sigma_noise: float) -> float:
-    """Every outcome counts once.
+    """Return the number of outcomes as the weight, with which every outcome counts once.
 
     >>> outcome_weight(5, 1.0, 1.0)
     5.0
@@ -56,7 +56,7 @@ def outcome_weight(outcomes: float, sigma_unit: float, sigma_noise: float) -> fl
 
 
 def precision_weight(outcomes: float, sigma_unit: float, sigma_noise: float) -> float:
-    """The inverse variance of a unit's average, in units of the larger spread squared.
+    """Return the inverse variance of a unit's average, where the larger spread counts as 1.
 
     >>> precision_weight(1, 1.0, 1.0), precision_weight(4, 1.0, 1.0), precision_weight(4, 1.0, 0.0)
     (0.5, 0.8, 1.0)
@@ -70,7 +70,7 @@ def precision_weight(outcomes: float, sigma_unit: float, sigma_noise: float) -> 
 def weighted(
     arm: ArmCohorts, weight: Weight, sigma_unit: float, sigma_noise: float
 ) -> tuple[float, float]:
-    """The weighted sum of the units' averages, and the sum of the weights, an arm's clock.
+    """Return the weighted sum of the units' averages, and the sum of the weights (the clock).
 
     >>> weighted(ArmCohorts.of([(1, 3.0), (4, 8.0)]), precision_weight, 1.0, 1.0)
     (3.1, 1.3)
@@ -84,7 +84,7 @@ def weighted(
 
 
 def mean_of_means(arm: ArmCohorts) -> float:
-    """The average of the units' averages; 0 before the first unit.
+    """Return the average of the units' averages; 0 before the first unit.
 
     >>> mean_of_means(ArmCohorts.of([(1, 3.0), (4, 8.0)]))
     2.5
@@ -93,7 +93,7 @@ def mean_of_means(arm: ArmCohorts) -> float:
 
 
 def total_mean(arm: ArmCohorts) -> float:
-    """The average of all outcomes of all units; 0 before the first.
+    """Return the average of all outcomes of all units; 0 before the first.
 
     >>> total_mean(ArmCohorts.of([(1, 3.0), (4, 8.0)]))
     2.2
@@ -102,7 +102,7 @@ def total_mean(arm: ArmCohorts) -> float:
 
 
 def precision_mean(arm: ArmCohorts, sigma_unit: float, sigma_noise: float) -> float:
-    """The average of units weighted by their precision; 0 before the first unit.
+    """Return the average of the units' averages, weighted by precision; 0 before the first unit.
 
     >>> round(precision_mean(ArmCohorts.of([(1, 3.0), (4, 8.0)]), 1.0, 1.0), 3)
     2.385
@@ -126,11 +126,12 @@ PUBLISHED_FACTOR = 23.0
 
 @dataclass(frozen=True, slots=True)
 class UnitShape:
-    """Which mean and which radius a rule uses, and how its proof adds up.
+    """The mean and the radius that a rule uses, with the parameters of its guarantee.
 
-    The proof adds up `sequences`: one an arm, or one for each pair with the best arm. The radius is
-    given `log(count / delta)`. With `together` a stage brings a unit for every active arm,
-    otherwise one unit. `growth` above 0 plans the looks, otherwise every stage is one.
+    The error is the sum over `sequences`: one per arm, or one per pair with the best arm. The
+    radius is called with `log(count / delta)`. With `together` each stage has a new unit for every
+    active arm, otherwise one new unit. A `growth` above 0 plans the looks; otherwise every stage is
+    a look.
     """
 
     weight: Weight
@@ -143,7 +144,7 @@ class UnitShape:
 
 
 def noise_share(units: float) -> float:
-    """A bound on the average of 1 / age over units that arrived one at a time.
+    """Return a bound on the average of 1 / age over units that arrived one at a time.
 
     >>> noise_share(1), round(noise_share(100), 4)
     (1.0, 0.0561)
@@ -154,7 +155,7 @@ def noise_share(units: float) -> float:
 def algorithm_2_radius(
     units: float, clock: float, sigma_unit: float, sigma_noise: float, log_level: float
 ) -> float:
-    """The radius of the paper's Algorithm 2, for the mean of means; it needs noise.
+    """Return the radius of the paper's Algorithm 2 for the mean of means; needs `sigma_noise` > 0.
 
     >>> round(algorithm_2_radius(100, 100.0, 1.0, 1.0, -math.log(0.05)), 4)
     0.8165
@@ -170,7 +171,7 @@ def algorithm_2_radius(
 def alternative_radius(
     units: float, clock: float, sigma_unit: float, sigma_noise: float, log_level: float
 ) -> float:
-    """The paper's other radius, which tends to that of the i.i.d. setting as the noise vanishes.
+    """Return the paper's alternative radius; as the noise vanishes, it tends to the i.i.d. one.
 
     >>> round(alternative_radius(100, 100.0, 1.0, 1.0, -math.log(0.05)), 4)
     0.58
@@ -185,7 +186,7 @@ def alternative_radius(
 def even_radius(
     units: float, clock: float, sigma_unit: float, sigma_noise: float, log_level: float
 ) -> float:
-    """Half of what the difference of two arms with `units` units each has to reach in ETC-MM.
+    """Return half the difference of two arms, with `units` units each, at which ETC-MM decides.
 
     >>> round(2 * even_radius(100, 100.0, 1.0, 1.0, -math.log(0.05)), 4)
     0.7523
@@ -200,7 +201,7 @@ def even_radius(
 def clock_radius(
     units: float, clock: float, sigma_unit: float, sigma_noise: float, log_level: float
 ) -> float:
-    """The radius of a normal mixture around the precision-weighted mean.
+    """Return the radius of a normal mixture around the precision-weighted mean.
 
     >>> round(clock_radius(100, 95.0, 1.0, 1.0, -math.log(0.025)), 4)
     0.348
@@ -213,7 +214,7 @@ def clock_radius(
 def even_clock_radius(
     units: float, clock: float, sigma_unit: float, sigma_noise: float, log_level: float
 ) -> float:
-    """Half of what a mixture asks of the difference of two arms with the same clock.
+    """Return half the difference of two arms, with the same clock, at which a mixture decides.
 
     >>> round(2 * even_clock_radius(100, 95.0, 1.0, 1.0, -math.log(0.05)), 4)
     0.4582
@@ -224,32 +225,32 @@ def even_clock_radius(
 
 
 def algorithm_2(arms: int, guarantee: Guarantee) -> UnitShape:
-    """UCB-MM; with two arms the paper's level, with more its part."""
+    """Return the shape of UCB-MM; with more than two arms the paper's level is divided."""
     return UnitShape(equal_weight, algorithm_2_radius, 0.5 * arms, guarantee, arms)
 
 
 def alternative(arms: int) -> UnitShape:
-    """UCB-MM with the alternative radius."""
+    """Return the shape of UCB-MM with the alternative radius."""
     return UnitShape(equal_weight, alternative_radius, 0.5 * arms, "as published", arms)
 
 
 def even_split(arms: int) -> UnitShape:
-    """ETC-MM: the stages are fixed beforehand, so the paper's proof is complete."""
+    """Return the shape of ETC-MM, whose stages are fixed, so that the paper's proof is complete."""
     return UnitShape(equal_weight, even_radius, arms - 1.0, "proven", arms - 1, together=True)
 
 
 def even_mixture(arms: int) -> UnitShape:
-    """ETC on the evidence of a mixture for each pair of arms."""
+    """Return the shape of ETC with the evidence of a mixture for each pair of arms."""
     return UnitShape(precision_weight, even_clock_radius, 1.0, "gaussian", arms - 1, together=True)
 
 
 def mixture(arms: int) -> UnitShape:
-    """The Gaussian rule that may look at any time."""
+    """Return the shape of the rule for Gaussian outcomes that may look at any time."""
     return UnitShape(precision_weight, clock_radius, 1.0, "gaussian", arms)
 
 
 def planned_looks(arms: int, growth: float) -> UnitShape:
-    """The sub-Gaussian rule with planned looks."""
+    """Return the shape of the rule for sub-Gaussian outcomes with planned looks."""
     return UnitShape(precision_weight, clock_radius, 1.0, "proven", arms, growth=growth)
 
 
@@ -257,7 +258,7 @@ def published_error(delta: float, count: float) -> float:
     """Return the error that the paper's theorems on UCB-MM state at a nominal delta; at most 1.
 
     They hold with probability 1 - delta-tilde, and the paper gives 23 delta log(1 / delta) as a
-    bound on delta-tilde. With K arms each of `count` = K / 2 pairs has its part of delta.
+    bound on delta-tilde. With K arms delta is divided by `count` = K / 2.
 
     >>> published_error(0.05, 1.0), round(published_error(1e-4, 1.0), 4)
     (1.0, 0.0212)
@@ -268,7 +269,7 @@ def published_error(delta: float, count: float) -> float:
 
 @lru_cache(maxsize=256)
 def published_delta(error: float, count: float) -> float:
-    """Return the nominal delta at which the paper's theorems on UCB-MM state an error.
+    """Return the nominal delta for which the paper's theorems on UCB-MM state this error.
 
     >>> round(published_error(published_delta(0.05, 1.0), 1.0), 6)
     0.05
@@ -282,8 +283,8 @@ def published_delta(error: float, count: float) -> float:
 def calibrate_units(shape: UnitShape, error: float | None, delta: float | None) -> Calibration:
     """Return the level of each comparison and the error that is stated for it.
 
-    UCB-MM states what its theorems do, `published_error`. Even splits with the mean of means take
-    their delta for the error, and the other rules split it among sequences.
+    UCB-MM states the error of its theorems, `published_error`. For even splits with the mean of
+    means the error equals delta, and the other rules divide the error among their sequences.
 
     >>> calibrate_units(mixture(2), 0.05, None)
     Calibration(delta=0.025, error=0.05, guarantee='gaussian')
@@ -305,7 +306,7 @@ def calibrate_units(shape: UnitShape, error: float | None, delta: float | None) 
 
 
 def refuse_without_noise(outcome: Outcome, instead: str) -> None:
-    """Raise where Algorithm 2's radius would be infinite, and say what to use."""
+    """Raise `InputError` if there is no noise, for which Algorithm 2's radius is infinite."""
     if outcome.unit_spreads[1] == 0:
         raise InputError(
             "sigma_noise",
@@ -318,8 +319,8 @@ def refuse_without_noise(outcome: Outcome, instead: str) -> None:
 class RecurrentProcedure(ArmProcedure):
     """Intervals of arms whose units give an outcome at every stage.
 
-    `clock_shape` is the shape with which the clocks of arms behave as units do that give one
-    outcome each; None where the radius goes by the number of units.
+    `clock_shape` is the shape to use if the clocks of arms are treated like numbers of units with
+    one outcome each; None if the radius depends on the number of units.
     """
 
     shape: UnitShape
@@ -329,12 +330,12 @@ class RecurrentProcedure(ArmProcedure):
 
     @property
     def spreads(self) -> tuple[float, float]:
-        """The spread between units and that within them."""
+        """The spread between units and the spread within units."""
         return self.outcome.unit_spreads
 
     @property
     def sequences(self) -> int:
-        """How many sequences share the error."""
+        """Number of sequences that share the error."""
         return self.shape.sequences
 
     def empty(self) -> CohortStatistics:
@@ -342,7 +343,7 @@ class RecurrentProcedure(ArmProcedure):
         return CohortStatistics.empty(self.arms)
 
     def log_level(self, stage: int) -> float:
-        """Return the log level of the radius: that of the design, or of the next look."""
+        """Return log(1 / level) of the radius: for the design, or for the next planned look."""
         level = math.log(self.shape.count / self.design.calibration.delta)
         if self.shape.growth > 0:
             number, _ = coming_look(stage, FIRST_UNITS * self.arms, self.shape.growth)
@@ -364,17 +365,17 @@ class RecurrentProcedure(ArmProcedure):
             )
 
     def looks_at(self, stage: int) -> bool:
-        """Return whether a stage is one at which the rule looks."""
+        """Return whether the rule has a look at a stage."""
         growth = self.shape.growth
         return growth == 0 or coming_look(stage, FIRST_UNITS * self.arms, growth)[1] == stage
 
     def next_size(self, statistics: AnyStatistics) -> int:
-        """Return how many units the next stage brings."""
+        """Return the number of new units in the next stage."""
         return self.arms - len(statistics.out) if self.shape.together else 1
 
     @property
     def has_separate(self) -> bool:
-        """Whether an arm alone has an interval: the proof of ETC-MM is about differences only."""
+        """Whether single arms have intervals; ETC-MM has a proof only for differences."""
         return self.shape.weight is precision_weight
 
     def shown(self, statistics: AnyStatistics) -> list[Shown]:
@@ -389,7 +390,7 @@ class RecurrentProcedure(ArmProcedure):
         return shown
 
     def record(self, statistics: Statistics, arm: int, value: float) -> Statistics:
-        """Refuse a single outcome, which says too little where outcomes recur."""
+        """Raise `InputError`, since recurring outcomes are not counted one by one."""
         raise InputError(
             "outcome",
             "one outcome says too little where they keep coming: count the cohorts of a whole "

@@ -1,1 +1,1 @@
-"""Tests that proceed in blocks of random order, with every pair of arms compared."""
+"""Tests in blocks of units in random order, with every pair of arms compared."""

@@ -1,7 +1,7 @@
 """The procedure of rules that work in blocks, whose sizes are fixed before their outcomes.
 
-What a test has shown is kept as the rows of its family of evidence (`core.evidence.families`).
-Steps are taken on these rows, and the simulator takes the same ones.
+The statistics of a test are converted to rows of its family of evidence
+(`core.evidence.families`). The steps work on these rows, and the simulator uses the same steps.
 """
 
 from __future__ import annotations
@@ -65,17 +65,17 @@ from bascule.core.procedures.intervals.state import MOST_ARMS
 from bascule.core.statistics import ArmStatistics, Statistics
 
 USES: tuple[SignalUse, ...] = ("gentle", "on", "off")
-"""How early signals are used while delays are not known, are alike, and are different."""
+"""How early signals are used if delays are `UNKNOWN`, `ALIKE` and `DIFFERENT`."""
 
 END_REASONS: tuple[EndReason | None, ...] = (None, "horizon", "futility", "guardrails")
-"""Why a test ends, in words: `GOES_ON`, `HORIZON`, `FUTILE` and `REFUSED`."""
+"""Reasons why a test ends, indexed by `GOES_ON`, `HORIZON`, `FUTILE` and `REFUSED`."""
 
 NO_PRODUCTS = (0.0,) * PRODUCTS
 """Sums with denominators before the first unit."""
 
 OpenBlocks = Sequence[tuple[int, int, int]]
-"""Blocks under way: an arm, the units it has in a round where every other has the usual number, and
-how many such blocks there are."""
+"""Blocks under way: a leader, its units in a round in which every other arm has the usual number,
+and the number of such blocks."""
 
 LiveRows = list[list[float]]
 """The rows of a test that is not simulated."""
@@ -83,15 +83,15 @@ LiveRows = list[list[float]]
 
 @dataclass(frozen=True, slots=True)
 class BlockProcedure(Procedure):
-    """Blocks of units: `tilt` of the leader at the most for each one of a challenger.
+    """Blocks of units, with at most `tilt` units of the leader for each unit of a challenger.
 
     `evidence` is the family that decides; `effect` is a planned difference in outcome units, 0 for
-    none; `batch` units of each challenger are assigned at once; `horizon` says where the test ends,
-    None for nowhere; `centre` is the share that bets on a planned effect stake; `share` says how
-    many units the leader gets for each one of a challenger, by its lead and the tilt.
-    `early_signals` says whether events of open windows count in that, and `slack` by how much the
-    delays of arms may differ then. `reflected` says whether the outcomes are those of a design
-    whose goal is to decrease them.
+    none; `batch` is the number of units of each challenger that are assigned at once; `horizon` is
+    the end of the test, None for none; `centre` is the central share of the bets; `share` returns
+    the leader's units for each unit of a challenger, from its lead and the tilt. `early_signals`
+    says when events in open windows count for the lead, and `slack` how much the delays of the arms
+    may differ then. `reflected` says whether the design's goal is to decrease the outcomes, which
+    are then reflected.
     """
 
     evidence: Family
@@ -116,12 +116,12 @@ class BlockProcedure(Procedure):
 
     @property
     def steps(self) -> BlockSteps:
-        """What happens between blocks."""
+        """The steps between blocks."""
         return steps_of(self.evidence, Scope(two_arms=self.arms == 2, intervals=True))
 
     @property
     def drawn_evidence(self) -> Family:
-        """The family that a simulation plays, in which each unit is one number."""
+        """The family that simulations use, in which each unit is one number."""
         return self.evidence.drawn or self.evidence
 
     @property
@@ -131,21 +131,21 @@ class BlockProcedure(Procedure):
 
     @property
     def params(self) -> Params:
-        """The numbers that the evidence goes by."""
+        """The parameters of the evidence."""
         return self._params(self.horizon is not None and not self.horizon.advises)
 
     def _params(self, futility: bool) -> Params:
         horizon, effect = self.horizon, self.effect / self.outcome.scale
         known = not (self.outcome.limited or self.outcome.estimated)
         leaders = self.most_tilt
-        # A stake is at most what the heaviest block can cost.
+        # A stake is limited by the loss that the heaviest block can cause.
         effect_each = effect * leaders / (leaders + 1.0)
         reach, prior = 0.0, (1.0, 1.0)
         if horizon is not None:
             reach = horizon.reach
             prior = prior if known else horizon.prior_for(effect_each)
         flat = reach > 0.0 and self.evidence.first_ends and known
-        # Within limits a lift is relative to means that are never below 0.
+        # With bounded outcomes a lift needs means that cannot be negative.
         relative = self.evidence.lift is not None and (known or self.outcome.low >= 0.0)
         zero = self.outcome.reflected(0.0) if self.reflected else 0.0
         return Params(
@@ -157,7 +157,7 @@ class BlockProcedure(Procedure):
             centre=self.centre,
             reach=reach,
             constant=normal_constant(self.design.calibration.delta) if reach else 0.0,
-            # The last block reaches beyond the plan by less than `batch`.
+            # The last block ends beyond the horizon by less than `batch`.
             last=horizon_of(1.0, effect, reach) + self.batch if flat else 0.0,
             futility=horizon.futility if horizon is not None and futility else 0.0,
             prior=prior[0],
@@ -178,17 +178,17 @@ class BlockProcedure(Procedure):
 
     @property
     def most_tilt(self) -> float:
-        """Units of an arm that is far ahead for each one of a challenger."""
+        """Number of units of an arm that is far ahead for each unit of a challenger."""
         return float(self.share(math.inf, self.tilt))
 
     @property
     def largest_block(self) -> int:
-        """Units that a block takes at the most."""
+        """Maximum number of units in a block."""
         return self.batch * (max(self.share(0.0, self.tilt), int(self.most_tilt)) + self.arms)
 
     @property
     def end_error(self) -> float:
-        """The part of the error that each pair has."""
+        """Bound on the probability that a given end of a given interval is ever wrong."""
         return self.design.calibration.error / (self.arms - 1)
 
     @property
@@ -203,7 +203,7 @@ class BlockProcedure(Procedure):
 
     @property
     def even(self) -> bool:
-        """Whether the leader gets no more than a challenger."""
+        """Whether the leader never gets more units than a challenger."""
         return self.share(math.inf, self.tilt) == 1
 
     # Blocks
@@ -213,7 +213,7 @@ class BlockProcedure(Procedure):
         return Statistics.empty(self.arms)
 
     def unit_sums(self, value: float | Pair) -> ArmStatistics:
-        """Return what one outcome adds to the sums of its arm; its cube where skewness matters."""
+        """Return the statistics of one outcome, with its cube if skewness is needed."""
         if isinstance(value, Pair):
             return ArmStatistics.of_ratio(*value)
         if self.outcome.pairs:
@@ -223,11 +223,11 @@ class BlockProcedure(Procedure):
         return ArmStatistics(1, value, square, cube)
 
     def next_block(self, statistics: Statistics) -> Block:
-        """Return the block that comes next; it is fixed before its outcomes are."""
+        """Return the next block, which is fixed before its outcomes are known."""
         return self._block(*self.rows(statistics), self.tilt)
 
     def block_by_signals(self, statistics: Statistics, signals: Signals) -> Block:
-        """Return the block that comes next, also by events of units whose windows are open."""
+        """Return the next block, which also depends on events of units whose windows are open."""
         judged = self.judged(statistics, signals)
         arms, pairs = self.rows(statistics)
         if judged != DIFFERENT:
@@ -242,15 +242,15 @@ class BlockProcedure(Procedure):
 
     @property
     def uses_signals(self) -> bool:
-        """Whether the next block also goes by events of units whose windows are open."""
+        """Whether the next block also depends on events of units whose windows are open."""
         return self.early_signals is not None
 
     def signal_use(self, statistics: Statistics, signals: Signals) -> SignalUse | None:
-        """Return how the next block goes by early signals; None where it never does."""
+        """Return how the next block uses early signals; None if the procedure never uses them."""
         return USES[self.judged(statistics, signals)] if self.uses_signals else None
 
     def judged(self, statistics: Statistics, signals: Signals) -> int:
-        """Return whether delays are taken to be alike: always, or by matured units."""
+        """Return whether delays are alike: as assumed with "always", else by matured units."""
         if self.early_signals == "always":
             return ALIKE
         arms, _ = self.rows(statistics)
@@ -258,7 +258,7 @@ class BlockProcedure(Procedure):
         return judge_delays(signals.delays or no_bounds, arms, self.arms, self.slack)
 
     def _with_signals(self, arms: LiveRows, pairs: LiveRows, signals: Signals) -> LiveRows:
-        """Return totals and clocks of all pairs with those of early signals."""
+        """Return totals and clocks of all pairs, with those of early signals added."""
         early, statistics = [[0.0, 0.0] for _ in pairs], [[0.0, 0.0] for _ in pairs]
         for sizes, events in signals.events:
             for arm, count in enumerate(events):
@@ -270,14 +270,14 @@ class BlockProcedure(Procedure):
         return statistics
 
     def next_size(self, statistics: AnyStatistics) -> int:
-        """Return how many units the next block takes."""
+        """Return the number of units in the next block."""
         assert isinstance(statistics, Statistics)
         return self.next_block(statistics).size
 
     def fold_block(
         self, statistics: Statistics, block: Sequence[ArmStatistics], look: bool = True
     ) -> Statistics:
-        """Return the statistics after one more block, with newly beaten arms dropped."""
+        """Return the statistics after a further block, with newly beaten arms dropped."""
         if len(block) != self.arms:
             raise InputError(
                 "block", f"block must have the design's {self.arms} arms (got {len(block)})"
@@ -301,7 +301,7 @@ class BlockProcedure(Procedure):
         )
 
     def rows(self, statistics: AnyStatistics) -> tuple[LiveRows, LiveRows]:
-        """Return the rows of all arms and of all pairs, to take steps on."""
+        """Return the rows of all arms and of all pairs, on which the steps work."""
         self.check(statistics)
         assert isinstance(statistics, Statistics)
         out, width = statistics.out, self.evidence.arm_columns
@@ -340,16 +340,17 @@ class BlockProcedure(Procedure):
         return END_REASONS[self.steps.over(*self.rows(statistics), self.arms, self.params)]
 
     def is_futile(self, statistics: AnyStatistics) -> bool:
-        """Return whether the chance to find the planned effect is too small to go on."""
+        """Return whether the conditional power at the planned effect is too small to go on."""
         if self.horizon is None or self.horizon.futility == 0.0:
             return False
         params = self._params(futility=True)
         return self.steps.over(*self.rows(statistics), self.arms, params) == FUTILE
 
     def horizon_share(self, statistics: AnyStatistics) -> float:
-        """Return the completed part of the way to the horizon, for a test that stays undecided.
+        """Return the completed fraction of the test up to its horizon, if it stays undecided.
 
-        It ends when every active arm has a pair at its horizon, or the first pair at a flat one.
+        Such a test ends when every active arm has a pair at its horizon, or with `first_ends` when
+        the first pair is at its horizon.
         """
         if self.horizon is None:
             return 0.0
@@ -363,16 +364,16 @@ class BlockProcedure(Procedure):
         return min(1.0, self._at_end(shares))
 
     def _at_end(self, shares: Mapping[tuple[int, int], float]) -> float:
-        """Return the completed part of the way of a test, given those of all pairs."""
+        """Return the value of the pair at whose horizon the test ends, given those of all pairs."""
         arms = {arm for pair in shares for arm in pair}
         furthest = [max(shares[pair] for pair in shares if arm in pair) for arm in arms]
         return (max if self.evidence.first_ends else min)(furthest, default=0.0)
 
     def prospects(self, statistics: AnyStatistics, arm: int) -> list[Prospect]:
-        """Return where an arm stands against each active rival; none where nothing is known."""
+        """Return the prospect of an arm against each active rival; empty if nothing is known."""
         if self.horizon is None:
             return []
-        # With a futility every family says what is missing.
+        # With a futility above 0 every family computes the distance to its boundary.
         (arms, pairs), params = self.rows(statistics), self.params._replace(futility=1.0)
         shared, nearness, rivals = self.evidence.shared(arms, self.arms, params), {}, []
         for i, j in combinations(self._active(statistics), 2):
@@ -384,7 +385,7 @@ class BlockProcedure(Procedure):
                 return []
             nearness[i, j] = -rest
             if arm in (i, j):
-                # The planned lead so far is the root of the same clock in units of the effect.
+                # The lead that is planned by now is the root of the clock in units of the effect.
                 planned = math.sqrt(left * clock / rest)
                 ahead = sign * row[0][TOTAL] / clock / params.effect * planned
                 rivals.append(Prospect(clock, rest, ahead, room / planned, planned))
@@ -394,9 +395,9 @@ class BlockProcedure(Procedure):
         return [arm for arm in range(self.arms) if arm not in statistics.out]
 
     def blocks_left(self, statistics: AnyStatistics, block: Block, under_way: OpenBlocks) -> float:
-        """Return how many more such blocks it takes to the horizon, those under way counted.
+        """Return the number of such blocks until the horizon, beyond those under way.
 
-        Infinitely many without a horizon, and while nothing is known of it.
+        It is infinite without a horizon, and while the horizon cannot be estimated.
         """
         if self.horizon is None:
             return math.inf
@@ -415,7 +416,7 @@ class BlockProcedure(Procedure):
     # Intervals
 
     def compared(self, statistics: AnyStatistics) -> list[tuple[int, int]]:
-        """Return the pairs that are listed: all, or those of control and leader of many arms."""
+        """Return the pairs that are listed: all, or with many arms those of control and leader."""
         pairs = list(combinations(range(self.arms), 2))
         if self.arms <= MOST_ARMS:
             return pairs
@@ -426,7 +427,7 @@ class BlockProcedure(Procedure):
     def differences(
         self, statistics: AnyStatistics, pairs: Sequence[tuple[int, int]] | None = None
     ) -> list[Difference]:
-        """Return the intervals of all differences, or of some pairs, by what decides."""
+        """Return the intervals of differences, of all listed pairs or of `pairs`."""
         listed = self.compared(statistics) if pairs is None else pairs
         rows, params, scale = self.rows(statistics), self.params, self.outcome.scale
         intervals = (self.steps.interval(*rows, self.arms, i, j, params) for i, j in listed)
@@ -436,12 +437,12 @@ class BlockProcedure(Procedure):
         ]
 
     def advantages(self, statistics: AnyStatistics, control: int) -> list[Difference]:
-        """Return by how much each arm is better than the control, by the evidence that decides."""
+        """Return by how much each arm is better than the control, with its interval."""
         pairs = [(arm, control) for arm in range(self.arms) if arm != control]
         intervals = self.differences(statistics, pairs)
         return [*intervals[:control], (0.0, 0.0, 0.0), *intervals[control:]]
 
     def boundary(self, clock: float) -> float | None:
-        """Return the total of a pair at which one arm has won; None if a total does not decide."""
+        """Return the total of a pair at which one arm has won; None if no total alone decides."""
         line = self.evidence.boundary
         return None if line is None else line(clock, self.params)

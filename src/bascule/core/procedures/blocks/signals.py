@@ -1,9 +1,9 @@
-"""Early signals: what events of open windows say about the arm that the next block favours.
+"""Early signals: use events in open windows to choose the arm that the next block favours.
 
-A unit counts when its window closes. Its event is known sooner, and so is which arm has more of
-them among units of the same age: within a block both arms have the same age. The size of the next
-block may depend on that, since it is still fixed before the outcomes of its units; the decision
-depends on matured outcomes alone (docs/research/early-signals.md).
+A unit counts when its window closes. Its event is known sooner, and so is which arm has more events
+among units of the same age: within a block all arms have the same age. The size of the next block
+may depend on that, since it is still fixed before the outcomes of its units; the decision depends
+on matured outcomes alone (docs/research/early-signals.md).
 
 An event of arm i, in a block with n_i and n_j units, adds `n_j / (n_i + n_j)` to the difference of
 the pair and `n_i n_j / (n_i + n_j)^2` to its variance. These are sums over open blocks of
@@ -18,33 +18,33 @@ from typing import Literal
 from bascule.core.evidence.families.rows import ACTIVE, CLOCK, TOTAL, Row, Rows
 
 EarlySignals = Literal["auto", "always"]
-"""When early signals are used: while delays may be alike in all arms, or always."""
+"""When early signals are used: unless the delays of the arms are found to differ, or always."""
 
 GENTLE_TILT = 3.0
-"""The tilt at most while nobody knows whether delays are alike."""
+"""Maximum tilt while it is not known whether the arms have similar delays."""
 
 WINDOW_PARTS = 100
-"""Parts of the window in which the time from assignment to event is counted."""
+"""Number of parts of the window in which the time from assignment to event is measured."""
 
 EVENTS, DELAY, SQUARES = range(3)
-"""Columns of the delays of an arm: events of matured units, and the sums of their steps and of the
-squares of these."""
+"""Columns of the delays of an arm: the number of events of matured units, the sum of their delays
+in parts of the window, and the sum of the squared delays."""
 
 UNKNOWN, ALIKE, DIFFERENT = range(3)
-"""What matured units show about the delays of the arms."""
+"""Results of comparing the delays of the arms, by matured units."""
 
 FEWEST = 10.0
-"""Events of each arm before its delays are compared."""
+"""Minimum number of events of each arm before delays are compared."""
 
 USUAL_SLACK = 0.05
-"""The difference of the parts shown early that is taken for none, if no effect is planned."""
+"""Default tolerance for the relative difference of the early parts, if no effect is planned."""
 
 DEVIATIONS = 2.0
-"""Standard errors by which a difference has to be below the slack, or above it."""
+"""Number of standard errors by which a difference has to be below or above the slack."""
 
 
 def slack_of(effect: float, baseline: float | None) -> float:
-    """Return the relative difference of early parts that misleads by half the planned effect.
+    """Return the relative difference of early parts that causes an error of half the effect.
 
     >>> round(slack_of(0.01, 0.05), 3), slack_of(0.0, None)
     (0.091, 0.05)
@@ -55,7 +55,7 @@ def slack_of(effect: float, baseline: float | None) -> float:
 
 
 def window_part(waited: float, window: float) -> int:
-    """Return the step of the window in which an event is known.
+    """Return the part of the window in which an event becomes known, counted from 0.
 
     >>> window_part(0.0, 7.0), window_part(3.5, 7.0), window_part(7.0, 7.0)
     (0, 50, 99)
@@ -64,7 +64,7 @@ def window_part(waited: float, window: float) -> int:
 
 
 def add_events(early: Rows, sizes: Row, count: int, arm: int, events: float) -> None:
-    """Add events of an arm in a block of these sizes to every pair of it; below 0 to remove them.
+    """Add events of an arm, in a block of these sizes, to its pairs; negative numbers remove some.
 
     >>> early = [[0.0, 0.0]]
     >>> add_events(early, [3, 1], 2, 0, 2.0)
@@ -87,10 +87,10 @@ def add_events(early: Rows, sizes: Row, count: int, arm: int, events: float) -> 
 def blend(
     combined: Rows, pairs: Rows, early: Rows, sign: float, spread: float, scale: float
 ) -> None:
-    """Set totals and clocks to those of matured outcomes and of early signals together.
+    """Set the totals and clocks in `combined` to those of matured outcomes plus early signals.
 
-    `sign` is -1 where an event is for the worse, `spread` the deviation of an outcome in units of
-    the `scale`. The clock of a signal is its variance in units of an outcome's.
+    `sign` is -1 if an event is a bad outcome, `spread` the standard deviation of an outcome in
+    units of the `scale`. The clock of a signal is its variance in units of an outcome's variance.
 
     >>> combined = [[0.0, 0.0]]
     >>> blend(combined, [[2.0, 10.0]], [[0.5, 0.375]], 1.0, 0.25, 1.0)
@@ -103,12 +103,12 @@ def blend(
 
 
 def judge_delays(delays: Rows, arms: Rows, count: int, slack: float) -> int:
-    """Return whether matured units show that delays are alike in all active arms.
+    """Return whether matured units show that delays are `ALIKE` or `DIFFERENT`, else `UNKNOWN`.
 
-    While blocks of all ages up to the window are open, an arm shows the part 1 - (mean delay) /
-    window of its events. Delays are alike if these parts differ between any two arms by less than
-    the slack, in relation to their mean and with two standard errors added; they are different if
-    two of them differ by more than the slack with two standard errors taken off.
+    While blocks of all ages up to the window are open, the part 1 - (mean delay) / window of an
+    arm's events is known early. Delays are alike if the relative difference of these parts, plus
+    two standard errors, is at most the slack for all pairs of active arms; they are different if it
+    exceeds the slack by more than two standard errors for some pair.
 
     >>> arms = [[0.0, 1.0], [0.0, 1.0]]
     >>> slow, quick = [400.0, 16000.0, 800000.0], [400.0, 2000.0, 20000.0]
@@ -143,7 +143,7 @@ def _variance(delays: Row) -> float:
 
 
 def most_tilt(judged: int, tilt: float) -> float:
-    """Return the tilt at most: a gentle one while nobody knows whether delays are alike.
+    """Return the maximum tilt, which is gentle while it is unknown whether delays are alike.
 
     >>> most_tilt(UNKNOWN, 8.0), most_tilt(ALIKE, 8.0), most_tilt(DIFFERENT, 8.0)
     (3.0, 8.0, 8.0)

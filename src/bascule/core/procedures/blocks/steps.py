@@ -1,7 +1,7 @@
 """The steps of a test in blocks, on rows of arms and pairs: the same for every family of evidence.
 
-The simulator compiles what `steps_of` returns for a family; live tests and analyses call it as it
-is. docs/research/tilted-blocks.md has the proofs.
+`steps_of` returns the steps for a family. The simulator compiles them; live tests and analyses call
+them as they are. docs/research/tilted-blocks.md has the proofs.
 """
 
 from __future__ import annotations
@@ -29,35 +29,35 @@ from bascule.core.evidence.horizon import may_reach
 from bascule.core.types import NO_DIFFERENCE, NOBODY
 
 FULL_TILT_AT = 2.5
-"""The lead, in standard deviations, from which on the leader gets its full share."""
+"""Lead, in standard deviations, at which the leader gets its full share."""
 
 GOES_ON, HORIZON, FUTILE, REFUSED = range(4)
-"""Why a test ends without a decision, or that it does not: the plan, or guardrails that rule out
-every arm that is left."""
+"""Whether a test goes on, or why it ends without a decision: at its horizon, as futile, or because
+guardrails rule out every remaining arm."""
 
 
 Share = Callable[[float, float], int]
-"""(lead in standard deviations, tilt) -> the leader's units for each one of a challenger."""
+"""(lead in standard deviations, tilt) -> the leader's units for each unit of a challenger."""
 
 
 class Scope(NamedTuple):
-    """What the steps have to support: with fewer branches they compile faster."""
+    """The features that the steps have to support; with fewer of them they compile faster."""
 
     two_arms: bool
-    """Whether they are for two arms only, or else for any number."""
+    """Whether the steps are for two arms only, or else for any number of arms."""
     intervals: bool
-    """Whether intervals are needed, also for margins, or else only decisions."""
+    """Whether the steps have to support intervals and margins, or else only decisions."""
 
 
 class BlockSteps(NamedTuple):
-    """What happens between blocks: all functions of (arms, pairs, number of arms, ...).
+    """The steps between blocks: all functions of (arms, pairs, number of arms, ...).
 
-    `leader` returns the arm that is furthest ahead of its nearest rival, and how far; `fold` takes
-    the complete block in; `drop` takes out the arms that are beaten; `winner` returns the only
-    active arm, `NO_DIFFERENCE` if all differences are within the margin, or `NOBODY`; `over` says
-    why the plan ends a test; `interval` is given two arms and returns by how much the first is
-    better; `blocks_left` is given what blocks under way will add to the clock of each pair, and
-    returns how many more blocks like the current one there have to be until the horizon.
+    `leader` returns the arm that is furthest ahead of its nearest rival, and its lead; `fold` adds
+    the complete block; `drop` deactivates the arms that are beaten; `winner` returns the only
+    active arm, `NO_DIFFERENCE` if all differences are within the margin, or `NOBODY`; `over`
+    returns whether and why the plan ends a test; `interval` takes two arms and returns by how much
+    the first is better; `blocks_left` takes the increase of each pair's clock by the blocks under
+    way, and returns the number of further blocks like the current one until the horizon.
     """
 
     leader: Callable[[Rows, Rows, int, Params], tuple[int, float]]
@@ -70,7 +70,7 @@ class BlockSteps(NamedTuple):
 
 
 def units_of_leader(ahead: float, tilt: float) -> int:
-    """Units of the leader for each one of a challenger: 1 at the start, `tilt` when well ahead.
+    """Return the leader's units for each unit of a challenger: from 1 up to `tilt` by its lead.
 
     >>> [units_of_leader(ahead, 3.0) for ahead in (0.0, 1.0, 2.5, 9.0)]
     [1, 2, 3, 3]
@@ -80,18 +80,18 @@ def units_of_leader(ahead: float, tilt: float) -> int:
 
 
 def lead_of(total: float, clock: float) -> float:
-    """How far the first arm of a pair is ahead, in standard deviations of an outcome."""
+    """Return the lead of the first arm of a pair: its total over the root of its clock."""
     return total / math.sqrt(clock) if clock > 0.0 else 0.0
 
 
 def ahead_of_two(pair: Row) -> tuple[int, float]:
-    """The arm of two that is ahead (the first one on a tie), and how far."""
+    """Return the arm of two that is ahead (the first one on a tie), and its lead."""
     ahead = lead_of(pair[TOTAL], pair[CLOCK])
     return 0 if ahead >= 0.0 else 1, abs(ahead)
 
 
 def furthest(arms: Rows, pairs: Rows, count: int) -> tuple[int, float]:
-    """The arm that is furthest ahead of its nearest rival (the first one on a tie), and how far."""
+    """Return the arm that leads its nearest rival by most (the first one on a tie), and its lead."""
     for i in range(count):
         arms[i][LEAD] = math.inf
     at = 0
@@ -115,7 +115,7 @@ def furthest(arms: Rows, pairs: Rows, count: int) -> tuple[int, float]:
 
 
 def begin_block(arms: Rows, count: int, front: int, of_leader: int, of_others: int) -> int:
-    """Fix how many units each arm gets in the next block, and return how many they are."""
+    """Set the units of each arm in the next block, and return their total number."""
     size = 0
     for i in range(count):
         arm, units = arms[i], 0
@@ -127,7 +127,7 @@ def begin_block(arms: Rows, count: int, front: int, of_leader: int, of_others: i
 
 
 def clear(arms: Rows, pairs: Rows, count: int, arm_columns: int, pair_columns: int) -> None:
-    """Reset a test: no units yet, and every arm active."""
+    """Reset a test to no units, with every arm active."""
     at = 0
     for i in range(count):
         arm = arms[i]
@@ -142,7 +142,7 @@ def clear(arms: Rows, pairs: Rows, count: int, arm_columns: int, pair_columns: i
 
 
 def only_active(arms: Rows, count: int) -> int:
-    """The only active arm, or `NOBODY` while there are several."""
+    """Return the only active arm, or `NOBODY` while there are several."""
     survivor = NOBODY
     several = False
     for i in range(count):
@@ -154,7 +154,7 @@ def only_active(arms: Rows, count: int) -> int:
 
 @lru_cache(maxsize=64)
 def steps_of(family: Family, scope: Scope) -> BlockSteps:
-    """Return the steps of a test whose evidence is of a family."""
+    """Return the steps of a test with a family of evidence."""
     two_arms, intervals = scope
     fold_arm, shared, spread, update = family.fold_arm, family.shared, family.spread, family.update
     verdict, within, pair_interval = family.verdict, family.within, family.interval
@@ -217,12 +217,12 @@ def steps_of(family: Family, scope: Scope) -> BlockSteps:
         return survivor
 
     def over(arms: Rows, pairs: Rows, count: int, params: Params) -> int:
-        """Return why a test ends without a decision, or that it goes on.
+        """Return why a test ends without a decision, or `GOES_ON`.
 
-        An arm cannot win once a pair of it with another active arm has reached its horizon, and
-        the test ends when this is so of every arm; or when it is so of any pair, if the first one
-        ends it. It is futile if each active arm has a rival that it would beat by the horizon,
-        were it better by the planned effect, with less than the probability that the plan names.
+        An arm cannot win once one of its pairs with another active arm has reached its horizon. The
+        test ends when this is so for every active arm, or with `first_ends` for any pair. It is
+        futile if each active arm has a rival such that, if the arm were better by the planned
+        effect, it would beat the rival by the horizon with less than the probability in the plan.
         """
         if params.reach == 0.0:
             return GOES_ON
@@ -267,9 +267,10 @@ def steps_of(family: Family, scope: Scope) -> BlockSteps:
         return -middle, -upper, -lower
 
     def blocks_left(arms: Rows, pairs: Rows, count: int, pending: Row, params: Params) -> float:
-        """Return how many more blocks it takes until `over` says that the horizon is met.
+        """Return the number of further blocks until `over` returns `HORIZON`.
 
-        That is until the first pair is there, or until every active arm has a pair there.
+        With `first_ends` that is when the first pair is at its horizon, otherwise when every active
+        arm has such a pair.
         """
         if params.reach == 0.0:
             return math.inf

@@ -37,21 +37,20 @@ from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray
 
 REACH_TOLERANCE, CEILING_TOLERANCE, FIRST_REACH_STEP = 1e-7, 1e-3, 0.01
-"""The relative precision of intervals by the evidence of two arms; how well the search knows where
-to begin, and how far it looks first."""
+"""Tolerances of `two_arms_reach`: the relative precision of the result, the precision in log
+evidence of the start of the search, and the relative size of its first step."""
 
 SMALLEST_THRESHOLD = 1e-9
-"""Evidence of 0 and less says nothing: differences above 0 are looked at."""
+"""Smallest log threshold in the search for a difference, so that it starts above 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Which radius a rule uses and how its proof adds up.
+    """The radius that a rule uses, with its parameters.
 
-    The radius is given (units, sigma, factor, count, delta).
-
-    `factor` and `count` shape the radius; the proven error is `sequences * peel(delta / count)`
-    with the paper's radius and `sequences * delta` with that of a mixture.
+    `radius` is called with (units, sigma, factor, count, delta). The proven error is
+    `sequences * peel(delta / count)` with the paper's radius, and `sequences * delta` with that of
+    a mixture.
     """
 
     factor: float
@@ -61,7 +60,7 @@ class Shape:
 
 
 def log_threshold(arms: int, error: float) -> float:
-    """The log evidence that a leader needs against each of its rivals.
+    """Return the log evidence that a leader needs against each of its rivals.
 
     >>> round(math.exp(log_threshold(3, 0.05)))
     40
@@ -73,17 +72,17 @@ class Shown(NamedTuple):
     """The statistics of one arm that its interval needs."""
 
     units: float
-    """Its units."""
+    """Number of units of the arm."""
     clock: float
-    """Its units, or where outcomes recur the sum of their weights."""
+    """Number of units of the arm, or the sum of their weights if outcomes recur."""
     total: float
-    """The sum of its outcomes, or of the weighted averages of its units."""
+    """The sum of the arm's outcomes, or of the weighted averages of its units."""
     radius: float
-    """How far its mean may lie from the truth."""
+    """Half the width of the interval around the arm's mean."""
 
     @property
     def mean(self) -> float:
-        """The average of its outcomes, or of its units; 0 before the first."""
+        """The average of the arm's outcomes, or of its units; 0 before the first."""
         return self.total / self.clock if self.clock else 0.0
 
 
@@ -91,9 +90,9 @@ class Shown(NamedTuple):
 class ArmProcedure(Procedure):
     """The base of interval procedures, for single and for recurring outcomes.
 
-    `alpha` is the knob of UCB. `pairwise` says that the evidence of each pair decides, instead of
-    intervals that have parted. `eliminates` says that beaten arms are dropped while the rest goes
-    on.
+    `alpha` is the parameter of UCB. With `pairwise` the evidence of each pair decides, instead of
+    intervals that no longer overlap. With `eliminates` beaten arms are dropped while the test goes
+    on with the others.
     """
 
     alpha: float
@@ -108,7 +107,7 @@ class ArmProcedure(Procedure):
     @property
     @abstractmethod
     def sequences(self) -> int:
-        """How many sequences share the error: one an arm, or one for each pair with the best."""
+        """Number of sequences that share the error: one per arm, or per pair with the best arm."""
 
     @property
     def threshold(self) -> float:
@@ -117,21 +116,21 @@ class ArmProcedure(Procedure):
 
     @property
     def end_error(self) -> float:
-        """Each pair, or each of the two arms of a difference, has its part of the error."""
+        """Bound on the probability that a given end of a given interval is ever wrong."""
         error = self.design.calibration.error
         if self.pairwise or self.sequences < self.arms:
             return error / (self.arms - 1)
-        # An end needs the intervals of two arms, each of which may fail on the side that counts.
+        # An end is wrong only if the interval of one of the two arms is wrong on that side.
         return min(1.0, 2.0 * error / self.arms)
 
     @property
     def by_difference(self) -> bool:
-        """Whether the radius of a difference holds only if both arms have the same clock."""
+        """Whether the interval of a difference holds only if both arms have the same clock."""
         return not self.pairwise and self.sequences < self.arms
 
     @property
     def strict_error(self) -> float:
-        """The error at which a design bounds a wrong statement about any pair by its own error."""
+        """Error of a design that bounds wrong statements about any pair by this design's error."""
         error = self.design.calibration.error
         if self.pairwise or self.by_difference:
             return min(1.0, 2.0 / self.arms) * error
@@ -139,12 +138,15 @@ class ArmProcedure(Procedure):
 
     @property
     def keeps_bounds(self) -> bool:
-        """Whether bounds are kept: also of two arms, if intervals hold after full rounds only."""
+        """Whether bounds are stored: even of two arms if intervals hold only after full rounds."""
         return self.arms <= MOST_ARMS and (self.arms > 2 or self.by_difference)
 
     @property
     def steps_kept(self) -> float:
-        """How often intervals are kept; sums of radii of few arms at every look."""
+        """Number of times that intervals are stored while the units grow by a factor of e.
+
+        Infinity, for every look, if they are sums of radii of few arms.
+        """
         many = math.comb(self.arms, 2) / FEW_PAIRS
         if self.pairwise:
             return STEPS_PER_E_FOLD / max(1.0, many)
@@ -152,27 +154,27 @@ class ArmProcedure(Procedure):
 
     @property
     def even(self) -> bool:
-        """Whether the split is even: alpha is infinite."""
+        """Whether the split is even, which is the case if alpha is infinite."""
         return math.isinf(self.alpha)
 
     @property
     def has_separate(self) -> bool:
-        """Whether the mean of an arm alone has an interval, beside the difference of two arms."""
+        """Whether not only differences but also the means of single arms have intervals."""
         return True
 
     @abstractmethod
     def shown(self, statistics: AnyStatistics) -> list[Shown]:
-        """Return what each arm has shown; InputError for statistics of another design."""
+        """Return the statistics of each arm; raise `InputError` for those of another design."""
 
     def intervals(self, statistics: AnyStatistics) -> tuple[Interval, ...]:
-        """Return the interval of each arm; infinitely wide until an arm has three units.
+        """Return the interval of each arm; infinitely wide until the arm has three units.
 
-        Where looks are planned, it holds at the looks.
+        If looks are planned, it holds at the looks.
         """
         return tuple(Interval(arm.mean, arm.radius) for arm in self.shown(statistics))
 
     def state_of(self, statistics: AnyStatistics) -> FloatArray:
-        """Return the statistics as the steps take them."""
+        """Return the statistics as the array of rows that the steps of the rule use."""
         arms, out = self.arms, statistics.out
         state = np.empty((ROWS, arms))
         for i, arm in enumerate(self.shown(statistics)):
@@ -189,7 +191,7 @@ class ArmProcedure(Procedure):
         return highest(self.state_of(statistics)[SCORES], self.arms)
 
     def may_decide(self, statistics: AnyStatistics) -> bool:
-        """Return whether a decision is allowed at this moment."""
+        """Return whether the rule allows a decision now."""
         return True
 
     def winner(self, statistics: AnyStatistics) -> int:
@@ -197,7 +199,7 @@ class ArmProcedure(Procedure):
         return self.decided(statistics)[1]
 
     def decided(self, statistics: AnyStatistics) -> tuple[FloatArray, int]:
-        """Return the state after the steps have looked at it, and the winner."""
+        """Return the state after the steps have decided on it, and the winner."""
         state = self.state_of(statistics)
         if not self.may_decide(statistics):
             return state, NOBODY
@@ -208,13 +210,13 @@ class ArmProcedure(Procedure):
         return state, winner
 
     def dropped(self, statistics: AnyStatistics) -> frozenset[int]:
-        """Return the arms that the steps drop because they are beaten, or had dropped before."""
+        """Return the arms that the steps have dropped because they are beaten, now or before."""
         (state, _), arms = self.decided(statistics), self.arms
         out = frozenset(arm for arm in range(arms) if state[UPPERS][arm] == -math.inf)
         return (statistics.dropped | out) - statistics.removed
 
     def differences(self, statistics: AnyStatistics) -> list[Difference]:
-        """Return the interval of every difference, by the evidence that decides."""
+        """Return the interval of every difference, from the evidence that decides."""
         shown = self.shown(statistics)
         if self.pairwise:
             return self._differences_of_pairs(shown)
@@ -229,7 +231,10 @@ class ArmProcedure(Procedure):
         return [pair if same else replacement for pair, replacement, same in listed]
 
     def known_differences(self, statistics: AnyStatistics) -> list[Difference]:
-        """Return the intervals of differences that may be intersected with those of other looks."""
+        """Return the intervals of `differences` that may be intersected with those of other looks.
+
+        Those that hold only if both arms have the same clock are infinite at other times.
+        """
         differences = self.differences(statistics)
         if not self.by_difference:
             return differences
@@ -241,7 +246,7 @@ class ArmProcedure(Procedure):
     def _radius_alone(self, arm: Shown) -> float:
         """Return the radius of a normal mixture around the mean of one arm alone.
 
-        Each end has half the error of a difference.
+        Each end is wrong with at most half the error probability of a difference.
         """
         if not self.has_separate or arm.units < FIRST_UNITS:
             return math.inf
@@ -270,7 +275,7 @@ class IntervalProcedure(ArmProcedure):
 
     @property
     def sequences(self) -> int:
-        """How many sequences share the error."""
+        """Number of sequences that share the error."""
         return self.shape.sequences
 
     def empty(self) -> Statistics:
@@ -278,7 +283,7 @@ class IntervalProcedure(ArmProcedure):
         return Statistics.empty(self.arms)
 
     def radius_of(self, arm: ArmStatistics) -> float:
-        """Return the radius of an arm, by what it has shown."""
+        """Return the radius of an arm, from its statistics."""
         shape, delta = self.shape, self.design.calibration.delta
         return shape.radius(arm.units, self.outcome.sigma, shape.factor, shape.count, delta)
 
@@ -292,7 +297,7 @@ class IntervalProcedure(ArmProcedure):
         ]
 
     def record(self, statistics: Statistics, arm: int, value: float) -> Statistics:
-        """Return the statistics after one more outcome, with newly beaten arms dropped."""
+        """Return the statistics after a further outcome, with newly beaten arms dropped."""
         self.outcome.check_value(value)
         after = statistics.record(arm, value)
         return replace(after, dropped=self.dropped(after))
@@ -307,7 +312,7 @@ def _alike(shown: Sequence[Shown]) -> list[bool]:
 
 
 def differences_of_intervals(intervals: Sequence[tuple[float, float]]) -> list[Difference]:
-    """Return the interval of every difference of two arms that each have a mean and a radius."""
+    """Return the interval of every difference of two arms, from the mean and radius of each arm."""
     differences = []
     for (mine, wide), (theirs, other_radius) in combinations(intervals, 2):
         reach, difference = wide + other_radius, mine - theirs
@@ -316,10 +321,10 @@ def differences_of_intervals(intervals: Sequence[tuple[float, float]]) -> list[D
 
 
 def two_arms_reach(units_a: float, units_b: float, threshold: float) -> float:
-    """Return the difference, in standard deviations, that the evidence of two arms just finds.
+    """Return the smallest detectable difference of two arms, in standard deviations.
 
     The evidence is convex in the difference, so false position with halved weights (the Illinois
-    method) takes a few steps. The end that is returned has enough evidence.
+    method) needs only a few steps. The end of the last bracket with enough evidence is returned.
 
     >>> reach = two_arms_reach(100.0, 50.0, 3.0)
     >>> round(reach, 4)
@@ -328,7 +333,7 @@ def two_arms_reach(units_a: float, units_b: float, threshold: float) -> float:
     share = units_b / (units_a + units_b)
 
     def missing(difference: float) -> float:
-        # The least favourable means for one difference are close to those for the next.
+        # The search starts from the least favourable means of the previous difference.
         nonlocal share
         start = share * difference
         value, error_a = least_product(difference, units_a, units_b, start, -math.inf)

@@ -1,12 +1,12 @@
 """The arms of one test as rows of numbers: steps of a rule, bounds of differences, and margins.
 
-The rows have a number for each arm. They are an array, or tuples where all numbers of a test are in
+Each row has a number for each arm. The rows are an array, or tuples if all numbers of a test are in
 registers, so that the same code runs on one test here, on many interleaved ones in the simulator,
-and on a graphics card.
+and on a GPU.
 
-An interval that holds at all times at once (a confidence sequence) may be intersected with all
-earlier ones at no cost. The intersections are kept with the statistics, so that an interval that is
-shown never grows, and an arm that was beaten stays beaten.
+An interval that holds at all times simultaneously (a confidence sequence) may be intersected with
+all earlier ones without a correction. The intersections are stored with the statistics, so that an
+interval never grows, and an arm that was beaten stays beaten.
 
 `intervals_within`, `rounds_within` and `two_arms_within` say whether every difference between
 active arms is proven smaller than a margin, in outcome units. docs/research/ends.md has the proofs.
@@ -25,39 +25,39 @@ from bascule.core.evidence.two_arms import log_two_arms
 from bascule.core.types import NOBODY, FloatArray
 
 Score = Callable[[float, float, float, float], float]
-"""(mean, radius, units, alpha) -> how urgently the arm should get the next unit."""
+"""(mean, radius, units, alpha) -> the priority of the arm for the next unit."""
 
 UNITS, TOTALS, SCORES, LOWERS, UPPERS = range(5)
-"""Rows: the units of each arm, or the clock that takes their place; the sum of its outcomes; how
-urgently it should get the next unit; and the ends of its interval."""
+"""Rows: the units of each arm, or its clock if outcomes recur; the sum of its outcomes; its score,
+the priority for the next unit; and the ends of its interval."""
 
 ROWS = 5
-"""How many rows there are."""
+"""Number of rows."""
 
 Decide = Callable[[FloatArray, int, float, float], int]
 """(state, arms, sigma, threshold) -> the winner, or `NOBODY`."""
 
 Within = Callable[[FloatArray, int, float, float, float], bool]
-"""(as `Decide`, margin) -> whether every difference is proven smaller than the margin."""
+"""(state, arms, sigma, threshold, margin) -> whether every difference is proven to be below it."""
 
 
 class Steps(NamedTuple):
-    """What distinguishes one rule from another while a test runs."""
+    """The steps of a rule: how it scores arms for the next unit, and how it decides."""
 
     score: Score
     decide: Decide
 
 
 def clear(state: FloatArray, arms: int, unseen_score: float) -> None:
-    """Reset a test: no units yet, and all intervals infinite."""
+    """Reset a test to no units and infinite intervals."""
     for arm in range(arms):
         place(state, arm, 0.0, 0.0, 0.0, math.inf, unseen_score)
 
 
 def highest(values: FloatArray, arms: int) -> int:
-    """The arm with the highest value of a row; the first one on a tie.
+    """Return the arm with the highest value of a row; the first one on a tie.
 
-    Of the scores, this is the arm that the next unit joins.
+    For the row of scores, this is the arm that the next unit joins.
 
     >>> highest(np.array([1.0, 3.0, 3.0]), 3)
     1
@@ -73,7 +73,7 @@ def highest(values: FloatArray, arms: int) -> int:
 
 
 def parted(state: FloatArray, arms: int) -> int:
-    """The arm whose interval lies above every other, or `NOBODY`.
+    """Return the arm whose interval lies above all others, or `NOBODY`.
 
     >>> ends = ([[0.1, 0.6], [0.5, 0.9]], [[0.1, 0.4], [0.5, 0.9]])
     >>> [parted(np.array([[0.0, 0.0]] * LOWERS + rows), 2) for rows in ends]
@@ -81,7 +81,7 @@ def parted(state: FloatArray, arms: int) -> int:
     """
     lowers, uppers = state[LOWERS], state[UPPERS]
     if arms == 2:
-        # Two questions that are almost always answered by no cost a processor less than a choice.
+        # Two branches that are almost never taken are faster than a conditional selection.
         if lowers[0] > uppers[1]:
             return 0
         return 1 if lowers[1] > uppers[0] else NOBODY
@@ -94,7 +94,7 @@ def parted(state: FloatArray, arms: int) -> int:
 
 
 def round_complete(state: FloatArray, arms: int) -> bool:
-    """Whether every active arm has the same score, hence as many units as the others.
+    """Return whether all active arms have the same score, and hence the same number of units.
 
     >>> round_complete(np.array([[0.0] * 3] * SCORES + [[-4.0, -math.inf, -4.0]]), 3)
     True
@@ -112,10 +112,10 @@ def round_complete(state: FloatArray, arms: int) -> bool:
 
 
 def eliminate(state: FloatArray, arms: int) -> None:
-    """Drop, in place, each arm whose interval lies wholly below another's.
+    """Drop, in place, each arm whose interval lies entirely below another's.
 
-    An arm that is out has minus infinity as score and as both ends: it gets no more units and
-    stands in nobody's way.
+    The score and both ends of a dropped arm are minus infinity: it gets no more units and does not
+    keep other arms from winning.
     """
     floor = state[LOWERS][highest(state[LOWERS], arms)]
     for arm in range(arms):
@@ -134,8 +134,8 @@ def place(
     radius: float,
     score: float,
 ) -> None:
-    """Write the statistics of one arm into its row."""
-    # Unsigned, because an index that cannot be negative compiles to less code.
+    """Write the statistics of one arm into the rows."""
+    # The index is unsigned, because one that cannot be negative compiles to less code.
     at = np.uint64(arm)
     state[UNITS][at] = units
     state[TOTALS][at] = total
@@ -148,16 +148,22 @@ Bounds = tuple[tuple[float, float], ...]
 """The lower and upper end of every difference, in the order of `itertools.combinations`."""
 
 MOST_ARMS = 20
-"""Up to this many arms all pairs are kept; with more, intervals come from the current evidence."""
+"""Maximum number of arms for which the bounds of all pairs are stored.
+
+With more arms, intervals come from the current evidence.
+"""
 
 STEPS_PER_E_FOLD = 20
-"""Intervals that are expensive to compute are kept once in 5 % more units."""
+"""Number of times that intervals are stored while the units grow by a factor of e.
+
+It is about once for every 5 % more units, because the intervals are expensive to compute.
+"""
 
 
 def is_due(before: int, after: int, steps: float = STEPS_PER_E_FOLD) -> bool:
-    """Return whether enough units have come to keep the intervals again.
+    """Return whether there are enough new units to store the intervals again.
 
-    That is `steps` times while the units grow by a factor of e, and always at the start.
+    This happens `steps` times while the units grow by a factor of e, and always at the start.
 
     >>> is_due(10, 11), is_due(10_000, 10_001), is_due(10_000, 10_600)
     (True, False, True)
@@ -168,10 +174,10 @@ def is_due(before: int, after: int, steps: float = STEPS_PER_E_FOLD) -> bool:
 
 
 def narrowed(low: float, high: float, now_low: float, now_high: float) -> tuple[float, float]:
-    """Return the intersection of a kept interval with the current one.
+    """Return the intersection of a stored interval with the current one.
 
-    Where the two have nothing in common, one of them is wrong, which happens with at most the
-    probability that is stated; the kept one stays.
+    If they are disjoint, one of them is wrong, which happens at most with the stated error
+    probability; the stored one is returned.
 
     >>> narrowed(0.0, 2.0, -1.0, 1.5), narrowed(0.0, 1.0, 2.0, 3.0)
     ((0.0, 1.5), (0.0, 1.0))
@@ -181,7 +187,7 @@ def narrowed(low: float, high: float, now_low: float, now_high: float) -> tuple[
 
 
 def intersected(kept: Bounds, current: Iterable[tuple[float, float]]) -> Bounds:
-    """Return each kept interval, `narrowed` by the current one; the current ones if none are kept.
+    """Return each stored interval `narrowed` by the current one; the current ones if none exist.
 
     >>> intersected(((0.0, 2.0), (0.0, 1.0)), [(-1.0, 1.5), (2.0, 3.0)])
     ((0.0, 1.5), (0.0, 1.0))
@@ -195,7 +201,7 @@ def intersected(kept: Bounds, current: Iterable[tuple[float, float]]) -> Bounds:
 def with_lower_end(
     bounds: Sequence[tuple[float, float]], arms: int, above: int, below: int
 ) -> Bounds:
-    """Return the bounds with one arm at least as good as another.
+    """Return the bounds after cutting them off so that one arm is at least as good as another.
 
     >>> with_lower_end([(-1.0, 2.0)], 2, above=0, below=1), with_lower_end([(-1.0, 2.0)], 2, 1, 0)
     (((0.0, 2.0),), ((-1.0, 0.0),))
@@ -209,7 +215,7 @@ def with_lower_end(
 
 
 def lower_end(bounds: Sequence[tuple[float, float]], arms: int, above: int, below: int) -> float:
-    """Return the lower end of the difference of two arms, in either order.
+    """Return the lower end of the difference `above` less `below`, for either order of the arms.
 
     >>> lower_end([(-1.0, 2.0)], 2, 0, 1), lower_end([(-1.0, 2.0)], 2, 1, 0)
     (-1.0, -2.0)
@@ -223,7 +229,7 @@ def with_dropped(
 ) -> Bounds:
     """Return the bounds with each newly dropped arm below the arm that has beaten it.
 
-    Its interval says so already but for rounding: the arm that has beaten it is the one whose
+    Up to rounding, the interval already says so. The arm that has beaten it is the one whose
     difference from it has the highest lower end.
     """
     for arm in dropped:
@@ -236,7 +242,7 @@ def with_dropped(
 def intervals_within(
     state: FloatArray, arms: int, sigma: float, threshold: float, margin: float
 ) -> bool:
-    """Intervals: from the lowest end to the highest of all active arms."""
+    """Return whether the intervals of all active arms together span less than the margin."""
     lowest = math.inf
     highest = -math.inf
     for arm in range(arms):
@@ -250,7 +256,7 @@ def intervals_within(
 def rounds_within(
     state: FloatArray, arms: int, sigma: float, threshold: float, margin: float
 ) -> bool:
-    """Intervals of an even split, which are compared after full rounds only."""
+    """Return whether `intervals_within` holds after a full round, as an even split requires."""
     complete = round_complete(state, arms)
     return complete and intervals_within(state, arms, sigma, threshold, margin)
 
@@ -258,7 +264,7 @@ def rounds_within(
 def two_arms_within(
     state: FloatArray, arms: int, sigma: float, threshold: float, margin: float
 ) -> bool:
-    """The evidence of two arms for arbitrary sampling, against either end of the margin."""
+    """Return whether the evidence of each pair proves its difference smaller than the margin."""
     units, totals, uppers = state[UNITS], state[TOTALS], state[UPPERS]
     within = True
     for i in range(arms):
