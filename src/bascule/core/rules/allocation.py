@@ -1,10 +1,10 @@
 """Rules of other packages, and which of their guarantees bascule itself states.
 
 The evidence of blocks holds for any sizes that are fixed before the outcomes of a block are known
-(docs/research/tilted-blocks.md). So a rule may allocate as it likes and keep the proof, if evidence
-and level are those of tilted blocks. `BlockAllocation` takes both from `Tilt` and leaves nothing of
-them to the rule. Any other rule from outside may be right, but nobody has checked it here: its
-guarantee is called "stated by its author".
+(docs/research/tilted-blocks.md). So a rule may choose any allocation and keep the proof, if its
+evidence and level are those of tilted blocks. `BlockAllocation` takes both from `Tilt`, and a
+subclass cannot change them. Any other rule from outside may be right, but it has not been checked
+here: its guarantee is called "stated by its author".
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from bascule.core.rules.base import Rule
 from bascule.core.rules.tilt import Tilt
 
 PACKAGE = __name__.partition(".")[0]
-"""Classes of this package are ours."""
+"""Name of this package, whose own rules have checked guarantees."""
 
 
 class BlockAllocation(Rule):
-    """A rule in blocks of other sizes than those of tilted blocks, with their evidence and error.
+    """A rule in blocks with sizes of its own, and the evidence and error of tilted blocks.
 
-    A class states `like` and `share`, beside its names; all outcomes that tilted blocks accept are
-    accepted. Overriding a method that is final here makes it a rule with evidence of its own.
+    A subclass defines `like` and `share`, in addition to its names; it accepts all outcomes that
+    tilted blocks accept. A subclass that overrides a final method counts as a rule with evidence of
+    its own.
     """
 
     __slots__ = ()
@@ -43,21 +44,21 @@ class BlockAllocation(Rule):
     @property
     @abstractmethod
     def share(self) -> Share:
-        """(lead, tilt) -> the units of the leader for each one of a challenger, from 1 on.
+        """(lead, tilt) -> the units of the leader for each unit of a challenger, at least 1.
 
-        The lead is in standard errors, and the tilt that of `like`. It must be a plain function
+        The lead is in standard errors, and the tilt is that of `like`. It must be a plain function
         of both, which Numba can compile, and the share must not fall as the lead grows. Equal rules
-        return the same function: one with a parameter is made under `functools.cache`.
+        must return the same function: create one with a parameter under `functools.cache`.
         """
 
     @property
     def planned_effect(self) -> float | None:
-        """The difference that the evidence is made for."""
+        """The difference that the evidence is tuned for; None if there is none."""
         return self.like.planned_effect
 
     @property
     def uses_signals(self) -> bool:
-        """Whether the next block also goes by events of units whose windows are open."""
+        """Whether the next block also depends on events of units whose windows are open."""
         return self.like.uses_signals
 
     def for_metric(self) -> Rule:
@@ -66,17 +67,20 @@ class BlockAllocation(Rule):
 
     @final
     def check_outcome(self, outcome: Outcome) -> None:
-        """Accept what tilted blocks accept."""
+        """Raise `InputError` for outcomes that tilted blocks do not support."""
         self.like.check_outcome(outcome)
 
     @final
     def check_size(self, arms: int, max_units: int | None) -> None:
-        """Refuse more arms than tilted blocks compare."""
+        """Raise `InputError` for more arms than tilted blocks compare."""
         self.like.check_size(arms, max_units)
 
     @final
     def check_design(self, design: Setting) -> None:
-        """Refuse what tilted blocks refuse, and a horizon that a removal by hand would move."""
+        """Raise `InputError` as tilted blocks do, and for a horizon by power with several arms.
+
+        Removing an arm by hand would move such a horizon.
+        """
         self.like.check_design(design)
         if len(design.arms) > 2 and self.like.has_horizon and self.like.reach is None:
             raise InputError(
@@ -89,24 +93,24 @@ class BlockAllocation(Rule):
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
     ) -> Calibration:
-        """Compare each pair as tilted blocks do."""
+        """Return the calibration of tilted blocks."""
         return self.like.calibrate(outcome, arms, error, delta)
 
     @final
     def procedure(self, design: Setting) -> BlockProcedure:
-        """Return tilted blocks with another share for the leader."""
+        """Return the procedure of tilted blocks with another share for the leader."""
         return replace(self.like.procedure(design), label=self.label, share=self.share)
 
 
 FINAL = ("check_outcome", "check_size", "check_design", "calibrate", "procedure")
-"""Methods that a rule has from `BlockAllocation` if it only allocates."""
+"""Methods that a rule must not override if it takes its guarantee from `BlockAllocation`."""
 
 
 def is_ours(rule: Rule) -> bool:
-    """Return whether the evidence and the calibration of a rule are the package's.
+    """Return whether the evidence and the calibration of a rule are those of this package.
 
-    It goes by where classes and methods are defined. That is enough to tell whose claim a guarantee
-    is, and no protection against an author who wants to deceive.
+    This depends on where classes and methods are defined. That is enough to tell whose claim a
+    guarantee is, but it does not protect against an author who wants to deceive.
 
     >>> is_ours(Tilt(3))
     True

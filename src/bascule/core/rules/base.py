@@ -1,4 +1,4 @@
-"""The contract of rules: parameters, calibration, and the procedure that they give.
+"""The contract of rules: parameters, calibration and procedure.
 
 A rule is a frozen dataclass that derives from `Rule`, in a file of its own, and is registered once
 (`RULES.register`). It states which outcomes it can be used with, what its error is, and how a test
@@ -36,9 +36,9 @@ class Knob:
     name: str
     """The name of the rule's field."""
     value: float
-    """Where it stands."""
+    """The current value of the field."""
     least: float
-    """The least value that the rule accepts."""
+    """The smallest value that the rule accepts."""
     regret_grows: bool
     """Whether a larger value costs more regret and decides sooner, as alpha does, or costs less
     regret and decides later, as tilt does."""
@@ -47,12 +47,12 @@ class Knob:
 
     @property
     def soonest(self) -> float:
-        """The value that decides soonest: there most rules split evenly."""
+        """The value that decides soonest, at which most rules split evenly."""
         return self.most if self.regret_grows else self.least
 
 
 class Rule(Declared, ABC):
-    """Allocation with stopping: which arm gets the next unit, and when is there a decision."""
+    """A rule for allocation and stopping: which arm gets the next unit, and when to decide."""
 
     __slots__ = ()
 
@@ -76,7 +76,7 @@ class Rule(Declared, ABC):
 
     @property
     def family(self) -> str:
-        """The name of the rule's family, whatever the knob: "tilted blocks"."""
+        """The name of the rule's family without the value of the knob: "tilted blocks"."""
         return self.words.split(",")[0]
 
     @property
@@ -86,25 +86,25 @@ class Rule(Declared, ABC):
 
     @property
     def planned_effect(self) -> float | None:
-        """The difference that the evidence is made for, if the rule plans with one."""
+        """The difference that the evidence is tuned for; None if the rule has none."""
         return None
 
     @property
     def uses_signals(self) -> bool:
-        """Whether the next block also goes by events of units whose windows are open."""
+        """Whether the next block also depends on events of units whose windows are open."""
         return False
 
     @property
     def curve_value(self) -> float | None:
-        """The value of its family's knob that gives this rule; None if there is none."""
+        """The value of the family's knob that gives this rule; None if the family has no knob."""
         return None if self.knob is None else self.knob.value
 
     def explain(self, arms: int) -> str:
-        """Say in a sentence or two how units get their arms and what ends a test."""
+        """Return a sentence or two on how units get their arms and what ends a test."""
         return f"Units get their arms by {self.words}, until the rule declares a winner."
 
     def with_knob(self, value: float) -> Self:
-        """Return the rule with its knob at another value, within the limits that it states."""
+        """Return the rule with its knob at another value, within the limits of the knob."""
         knob = self.knob
         if knob is None:
             raise InputError("rule", f"{self.label} has no knob")
@@ -119,24 +119,24 @@ class Rule(Declared, ABC):
         return changed  # type: ignore[no-any-return]
 
     def without_futility(self) -> Rule:
-        """Return the rule of tests that go on to their horizon also where they are futile."""
+        """Return the rule without futility, so that futile tests go on to their horizon."""
         return self
 
     def with_signals(
         self,
         early_signals: EarlySignals | None,
     ) -> Rule:
-        """Return the rule with this use of early signals; the same rule if it has none."""
+        """Return the rule with this use of early signals; the same rule if it supports none."""
         return self
 
     def for_metric(self) -> Rule:
-        """Return the rule that compares another metric, without what belongs to the primary one."""
+        """Return the rule for another metric, without the settings for the primary metric."""
         return self
 
     def check_outcome(self, outcome: Outcome) -> None:
-        """Raise `InputError` if the rule cannot be used with such outcomes; say what can be.
+        """Raise `InputError` if the rule cannot be used with such outcomes.
 
-        A rule that states nothing else needs a known sub-Gaussian spread, or limits.
+        By default a rule needs a known sub-Gaussian spread, or limits.
         """
         if outcome.sigma == float("inf"):
             raise InputError(
@@ -150,12 +150,12 @@ class Rule(Declared, ABC):
         """Raise `InputError` if the rule must not run with this number of arms or this cap."""
 
     def check_design(self, design: Setting) -> None:
-        """Raise `InputError` if the rule does not go with these outcomes or this number of arms."""
+        """Raise `InputError` if the rule does not support these outcomes or this many arms."""
 
     def with_fixed_plan(self, design: Setting) -> Self:
-        """Return the rule with its plan for the error of a design as fixed parameters.
+        """Return the rule with its plan, for the error of a design, as fixed parameters.
 
-        The plan of a test must not change once its pairs are judged at another level.
+        The plan must not change if the pairs are later compared at another level.
         """
         return self
 
@@ -163,11 +163,11 @@ class Rule(Declared, ABC):
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
     ) -> Calibration:
-        """Return what a design with this rule guarantees, given one of `error` and `delta`."""
+        """Return the guarantee of a design with this rule, given one of `error` and `delta`."""
 
     @abstractmethod
     def procedure(self, design: Setting) -> Procedure:
-        """Return how a test with this rule proceeds."""
+        """Return the procedure of a test with this rule."""
 
 
 RULES: Registry[Rule] = Registry("rule", Rule)  # type: ignore[type-abstract]
@@ -189,6 +189,6 @@ def calibrate_intervals(shape: Shape, error: float | None, delta: float | None) 
 
 
 def refuse_delta(error: float | None, delta: float | None) -> None:
-    """Raise if a rule that is not the paper's is given the paper's nominal parameter."""
+    """Raise `InputError` if `delta`, a parameter of the paper's rules, is given to another rule."""
     if delta is not None or error is None:
         raise InputError("delta", "delta belongs to the paper's rules: give error instead")

@@ -1,10 +1,10 @@
 """ETC (explore, then commit): even allocation over the active arms, elimination of the others.
 
-Two arms are compared through their difference, which needs a narrower interval than two arms
-on their own; more arms are compared through their own intervals, as the paper does. With the stop
-of a normal mixture each pair of arms, of however many, is compared through its difference
-(docs/research/mixture-rules.md). For units whose outcomes keep coming this is ETC-MM
-(docs/research/units.md): a stage brings one unit for every active arm.
+Two arms are compared by their difference, which has a narrower interval than two separate means;
+more arms are compared by their own intervals, as in the paper. With the stop of a normal mixture
+each pair of arms is compared by its difference, for any number of arms
+(docs/research/mixture-rules.md). For units with recurring outcomes this is ETC-MM
+(docs/research/units.md): each stage has one new unit for every active arm.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from bascule.core.types import NOBODY, FloatArray
 
 
 def decide(state: FloatArray, arms: int, sigma: float, threshold: float) -> int:
-    """Drop beaten arms after each full round; the last active arm is the winner."""
+    """Drop beaten arms after a full round; return the last active arm, or `NOBODY`."""
     winner = NOBODY
     if round_complete(state, arms):
         eliminate(state, arms)
@@ -57,7 +57,7 @@ class ETC(Rule):
 
     @property
     def label(self) -> str:
-        """The paper's name, with what comes from a mixture."""
+        """The paper's name of the rule, with "mixture" added for that stop."""
         return "ETC mixture" if self.stop == "mixture" else "ETC"
 
     @property
@@ -66,29 +66,29 @@ class ETC(Rule):
         return f"even split, {self.label}"
 
     def explain(self, arms: int) -> str:
-        """Say that arms take turns and what ends a test."""
+        """Return a sentence or two on how units get their arms and what ends a test."""
         return (
             "The arms get units in turn. An arm is dropped when the evidence that another one is "
             "better is strong enough."
         )
 
     def shape(self, arms: int) -> Shape:
-        """One difference for two arms; for more, one interval an arm."""
+        """Return the radius for one difference with two arms, else for one interval per arm."""
         if self.stop == "mixture":
             return Shape(1.0, 1.0, arms - 1, mixture_interval)
         if arms == 2:
-            # Half the paper's threshold on the difference: two such radii make it up.
+            # A radius is half the paper's threshold for the difference, so that two add up to it.
             return Shape(factor=1.0, count=1.0, sequences=1)
         return Shape(factor=2.0, count=3.0 * arms, sequences=arms)
 
     def unit_shape(self, arms: int) -> UnitShape:
-        """Return the radius and the proof where outcomes recur: one difference for each pair."""
+        """Return the mean and the radius for recurring outcomes: one difference for each pair."""
         return (
             recurrent.even_mixture(arms) if self.stop == "mixture" else recurrent.even_split(arms)
         )
 
     def procedure(self, design: Setting) -> IntervalProcedure | RecurrentProcedure:
-        """Return how an even split with elimination proceeds."""
+        """Return the procedure of an even split with elimination."""
         arms, steps = len(design.arms), Steps(even_score, decide)
         shared = (design, self.label, math.inf, steps, rounds_within, False, True)
         if design.outcome.recurring:
@@ -99,7 +99,7 @@ class ETC(Rule):
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
     ) -> Calibration:
-        """Calibrate by peeling, for the intervals of `shape`; each pair with a mixture's."""
+        """Calibrate by peeling for the intervals of `shape`; with a mixture, for each pair."""
         if outcome.recurring:
             return recurrent.calibrate_units(self.unit_shape(arms), error, delta)
         if self.stop == "mixture":

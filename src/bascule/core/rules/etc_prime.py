@@ -1,4 +1,4 @@
-"""ETC': UCB_alpha at alpha = infinity, under the name that the paper gives it."""
+"""ETC': the paper's name for UCB_alpha with alpha = infinity."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class ETCPrime(Rule):
         return LIMIT.alpha
 
     def explain(self, arms: int) -> str:
-        """Say that arms take turns and what ends a test."""
+        """Return a sentence or two on how units get their arms and what ends a test."""
         return LIMIT.explain(arms)
 
     def procedure(self, design: Setting) -> IntervalProcedure | RecurrentProcedure:
-        """Return how `UCB(inf)` proceeds."""
+        """Return the procedure of `UCB(inf)`."""
         return replace(LIMIT.procedure(design), label=self.label)
 
     def calibrate(
@@ -58,7 +58,7 @@ class ETCPrime(Rule):
         return LIMIT.calibrate(outcome, arms, error, delta)
 
     def check_outcome(self, outcome: Outcome) -> None:
-        """Accept every outcome with a sigma; recurring ones need noise."""
+        """Raise `InputError` for outcomes without a sigma, and recurring ones without noise."""
         Rule.check_outcome(self, outcome)
         if outcome.recurring:
             refuse_without_noise(outcome, 'UCB(math.inf, radius="alternative")')

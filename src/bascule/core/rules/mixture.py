@@ -1,7 +1,7 @@
 """The radius and the stop of the normal mixture, for the rules of the paper.
 
-The radius takes the place of the paper's and is shorter at the same proven error. The stop looks
-at the evidence for the leader against each rival, and leaves the intervals to the allocation.
+The radius replaces the paper's and is smaller at the same proven error. The stop uses the evidence
+for the leader against each rival; the intervals then serve only for the allocation.
 docs/research/mixture-rules.md has the proofs.
 """
 
@@ -20,17 +20,17 @@ from bascule.core.rules.base import refuse_delta
 from bascule.core.types import NOBODY, FloatArray
 
 RadiusName = Literal["paper", "mixture", "alternative", "looks"]
-"""Radius of the intervals of arms; the last two are for recurring outcomes."""
+"""Name of the radius of an arm's interval; the last two are for recurring outcomes."""
 
 StopName = Literal["intervals", "mixture"]
-"""What ends a test: intervals that part, or the evidence of a mixture."""
+"""What ends a test: intervals that no longer overlap, or the evidence of a mixture."""
 
 
 def mixture_interval(n: float, sigma: float, factor: float, count: float, delta: float) -> float:
-    """The radius of a normal mixture, with the arguments of the paper's radius.
+    """Return the radius of a normal mixture, with the arguments of the paper's radius.
 
-    As there, a factor of 2 makes an interval for one arm, and a factor of 1 half of what the
-    difference of two arms with `n` units each needs.
+    As in the paper, a factor of 2 gives an interval for one arm, and a factor of 1 gives half the
+    difference at which two arms with `n` units each are told apart.
 
     >>> round(mixture_interval(100, sigma=1.0, factor=2.0, count=1.0, delta=0.025), 4)
     0.3391
@@ -41,13 +41,13 @@ def mixture_interval(n: float, sigma: float, factor: float, count: float, delta:
 
 
 def beats(state: FloatArray, leader: int, rival: int, sigma: float, threshold: float) -> bool:
-    """Whether the evidence that the leader is better than a rival has reached the threshold."""
+    """Return whether the evidence for the leader against a rival has reached the threshold."""
     upper = state[UPPERS][rival]
     is_enough = upper == -math.inf
     if -math.inf < upper < math.inf:
         units_a, units_b = state[UNITS][leader], state[UNITS][rival]
         product = units_a * units_b
-        # The difference of the means, times the units of both.
+        # The difference of the means, times the product of the units.
         lead = state[TOTALS][leader] * units_b - state[TOTALS][rival] * units_a
         # The log evidence is never above difference^2 / (2 sigma^2 (1/units_a + 1/units_b)).
         needed = 2.0 * threshold * sigma * sigma * product * (units_a + units_b)
@@ -58,7 +58,7 @@ def beats(state: FloatArray, leader: int, rival: int, sigma: float, threshold: f
 
 
 def decide(state: FloatArray, arms: int, sigma: float, threshold: float) -> int:
-    """The arm with the highest lower end, once it beats every rival; asked after every unit."""
+    """Return the arm with the highest lower confidence bound if it beats all others."""
     leader = highest(state[LOWERS], arms)
     convinced = state[LOWERS][leader] > -math.inf
     rival = 0
@@ -70,7 +70,7 @@ def decide(state: FloatArray, arms: int, sigma: float, threshold: float) -> int:
 
 
 def calibrate_mixture(shape: Shape, error: float | None, delta: float | None) -> Calibration:
-    """Each sequence, or pair of arms, is held to its part of the error.
+    """Return the calibration that divides the error equally among sequences, or pairs of arms.
 
     >>> calibrate_mixture(Shape(2.0, 1.0, 2, mixture_interval), 0.05, None).delta
     0.025

@@ -1,10 +1,10 @@
-"""Tilted blocks: the leader gets `tilt` units for each one of a challenger, block by block.
+"""Tilted blocks: in each block the leader gets up to `tilt` units for each unit of a challenger.
 
-Both arms of a block live through the same moments, so a trend that they share cancels; and the
-block's sizes are fixed before its outcomes, so the evidence is a martingale of one dimension. An
-arm is dropped when the evidence that another one is better reaches (K - 1) / error. Where the
-spread of an outcome is known, the evidence is a normal mixture; where only its limits are, a bet;
-where neither is, a normal mixture with an estimated spread, which is right in the long run only.
+All arms of a block are observed over the same time, so a common trend cancels; and the block's
+sizes are fixed before its outcomes, so the evidence is a one-dimensional martingale. An arm is
+dropped when the evidence that another one is better reaches (K - 1) / error. If the spread of an
+outcome is known, the evidence is a normal mixture; if only its limits are known, a bet; otherwise
+a normal mixture with an estimated spread, whose guarantee is asymptotic.
 The proof is in docs/research/tilted-blocks.md. With a `power` the test has an information
 horizon: docs/research/horizon.md.
 """
@@ -35,24 +35,24 @@ from bascule.core.procedures.blocks.signals import EarlySignals, slack_of
 from bascule.core.rules.base import Knob, Rule, refuse_delta
 
 HorizonGuarantee = Literal["proven", "gaussian"]
-"""What stands behind the evidence of a test with a horizon."""
+"""Kind of guarantee of a test with a horizon."""
 
 
 OnFutility = Literal["end", "advise"]
-"""What happens to a test that is futile."""
+"""Whether a futile test ends, or goes on with advice to end it."""
 
 MOST_ARMS = 50
-"""Arms whose pairs are all compared."""
+"""Maximum number of arms, since every pair of arms is compared."""
 
 USUAL_TILT = 3.0
-"""The tilt that a horizon is planned for, wherever the knob stands."""
+"""Tilt for which a horizon is planned, whatever the tilt of the rule."""
 
 LIMITED, STAKED = 1.01, 1.5
-"""How many times as far the horizon of outcomes within limits lies, and how much more a bet loses
-by a coarse look: both from simulations, for the power that was asked for."""
+"""Factor on the reach for outcomes within limits, and coefficient of the additional loss of a bet
+by coarse looks; both are from simulations, so that the requested power is reached."""
 
 MANY = 20
-"""With more arms than this, bets are kept in four sums a pair."""
+"""Number of arms above which bets are stored as four sums per pair."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -167,7 +167,7 @@ class Tilt(Rule):
 
     @property
     def label(self) -> str:
-        """`Tilt_r`, with the effect, power, reach and futility when there are."""
+        """The name `Tilt_r`, followed by the effect, power, reach and futility that are set."""
         parts = ("effect", "power", "reach", "futility")
         named = [(name, getattr(self, name)) for name in parts]
         about = "".join(f", {name} {value:g}" for name, value in named if value is not None)
@@ -181,7 +181,7 @@ class Tilt(Rule):
         return f"tilted blocks, tilt {self.tilt:g}"
 
     def explain(self, arms: int) -> str:
-        """Say how blocks are made up and what ends a test."""
+        """Return a few sentences on how blocks are composed and what ends a test."""
         if self.tilt == 1:
             active = "" if arms == 2 else " active"
             enrolment = f"Units come in blocks with one unit of every{active} arm, in random order."
@@ -214,12 +214,12 @@ class Tilt(Rule):
 
     @property
     def planned_effect(self) -> float | None:
-        """The effect that the rule was given."""
+        """The planned effect of the rule; None if it has none."""
         return self.effect
 
     @property
     def uses_signals(self) -> bool:
-        """Whether the next block also goes by events of units whose windows are open."""
+        """Whether the next block also depends on events of units whose windows are open."""
         return self.early_signals is not None
 
     @property
@@ -228,7 +228,7 @@ class Tilt(Rule):
         return Knob("tilt", self.tilt, 1.0, regret_grows=False)
 
     def without_futility(self) -> Tilt:
-        """Return the rule of tests that go on to their horizon also where they are futile."""
+        """Return the rule without futility, so that futile tests go on to their horizon."""
         return replace(self, futility=None, on_futility=None)
 
     def with_signals(self, early_signals: EarlySignals | None) -> Tilt:
@@ -240,9 +240,9 @@ class Tilt(Rule):
         return Tilt(self.tilt, batch=self.batch)
 
     def evidence(self, outcome: Outcome, arms: int = 2) -> Family:
-        """Return the family of evidence for such outcomes: bets within limits, else a mixture.
+        """Return the family of evidence for an outcome model: bets within limits, else a mixture.
 
-        With a horizon they are bets that follow its boundary, or that boundary itself.
+        With a horizon it is bets that follow the flat boundary, or that boundary itself.
         """
         if outcome.estimated:
             return RATIO if outcome.pairs else ESTIMATED_SPREAD
@@ -253,7 +253,7 @@ class Tilt(Rule):
         return KNOWN_SPREAD
 
     def procedure(self, design: Setting) -> BlockProcedure:
-        """Return how a test in tilted blocks proceeds."""
+        """Return the procedure of a test in tilted blocks."""
         horizon = None
         if self.has_horizon:
             horizon = Horizon(
@@ -276,20 +276,20 @@ class Tilt(Rule):
         )
 
     def _centre(self, outcome: Outcome) -> float:
-        """Return the share that bets on the planned effect stake."""
+        """Return the central share of the bets, for the planned effect."""
         variance = self._variance(outcome)
         if variance is None or self.has_horizon:
             return ORDINARY
         return central_share((self.effect or 0.0) / outcome.scale, variance, self.tilt)
 
     def _reach(self, design: Setting) -> float:
-        """Return how many standard errors the planned effect is at the horizon."""
+        """Return the planned effect in standard errors of its estimate at the horizon."""
         if self.power is None:
             assert self.reach is not None
             return self.reach
         rivals = len(design.arms) - 1
-        # Comparisons of the best arm have its units in common. How much that is depends on the
-        # tilt, but a change of the tilt must not move the horizon.
+        # Comparisons with the best arm share its units. Their correlation depends on the tilt, but
+        # a change of the tilt must not move the horizon.
         power_each = power_of_each(self.power, rivals, 1.0 / (1.0 + USUAL_TILT))
         constant = normal_constant(design.calibration.delta)
         futility = 0.0 if self.on_futility == "advise" else self.futility or 0.0
@@ -297,9 +297,9 @@ class Tilt(Rule):
         return LIMITED * reach if design.outcome.limited else reach
 
     def _look(self, design: Setting) -> float:
-        """Return the deviation of what one look adds to a total, in units of the planned effect.
+        """Return the standard deviation of a total's change per look, in units of the effect.
 
-        It is 0 where nothing is known of the spread before the test.
+        It is 0 if the spread is unknown before the test.
         """
         assert self.effect is not None
         outcome = design.outcome
@@ -321,13 +321,13 @@ class Tilt(Rule):
         return None if not planned else planned / outcome.scale**2
 
     def with_fixed_plan(self, design: Setting) -> Self:
-        """Return the rule with its horizon written out."""
+        """Return the rule with its horizon as a `reach` instead of a `power`."""
         if not self.has_horizon:
             return self
         return replace(self, power=None, reach=self._reach(design))
 
     def check_outcome(self, outcome: Outcome) -> None:
-        """Refuse recurring outcomes, unknown spreads, and settings that have no use."""
+        """Raise `InputError` for recurring outcomes, unknown spreads and settings without use."""
         if not outcome.supports("tilt"):
             raise InputError(
                 "rule",
@@ -395,7 +395,7 @@ class Tilt(Rule):
             )
 
     def check_design(self, design: Setting) -> None:
-        """Refuse a planned effect without a horizon where many arms have outcomes with limits."""
+        """Raise `InputError` for an effect without a horizon if many arms have bounded outcomes."""
         endless = self.effect is not None and not self.has_horizon
         if endless and design.outcome.limited and len(design.arms) > MANY:
             raise InputError(
@@ -407,7 +407,7 @@ class Tilt(Rule):
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
     ) -> Calibration:
-        """Compare each pair of arms at `error / (arms - 1)`."""
+        """Return the calibration that compares each pair of arms at `error / (arms - 1)`."""
         refuse_delta(error, delta)
         assert error is not None
         guarantee: Guarantee = "asymptotic" if outcome.estimated else self.guarantee or "proven"

@@ -35,26 +35,26 @@ from bascule.core.rules.mixture import RadiusName, StopName
 from bascule.core.types import NOBODY, FloatArray
 
 STALLS_BELOW = 2.0
-"""Below this alpha a test with the stop of a mixture may never end."""
+"""Alpha below which a test with the stop of a mixture may never end."""
 
 
 def score(mean: float, radius: float, units: float, alpha: float) -> float:
-    """The index of an arm: its mean, made optimistic by `alpha` radii."""
+    """Return the index of an arm: its mean plus `alpha` radii."""
     return mean + alpha * radius
 
 
 def decide(state: FloatArray, arms: int, sigma: float, threshold: float) -> int:
-    """The arm whose interval has parted from all others, checked after every unit."""
+    """Return the arm whose interval lies above all others, or `NOBODY`, after every unit."""
     return parted(state, arms)
 
 
 def even_score(mean: float, radius: float, units: float, alpha: float) -> float:
-    """Return an index that is the higher, the fewer units an arm has: an even split."""
+    """Return minus the units of an arm as its index, which gives an even split."""
     return -units
 
 
 def decide_rounds(state: FloatArray, arms: int, sigma: float, threshold: float) -> int:
-    """Return the arm whose interval has parted from all others, checked after each full round."""
+    """Return the arm whose interval lies above all others after a full round, or `NOBODY`."""
     complete = round_complete(state, arms)
     return parted(state, arms) if complete else NOBODY
 
@@ -110,7 +110,7 @@ class UCB(Rule):
 
     @property
     def label(self) -> str:
-        """The paper's name, `UCB_alpha`, with what does not come from Algorithms 1 and 2."""
+        """The paper's name, `UCB_alpha`, with the settings that differ from Algorithms 1 and 2."""
         name = f"UCB_{self.alpha:g}"
         if self.radius == "alternative":
             return f"{name} alternative radius"
@@ -120,20 +120,20 @@ class UCB(Rule):
         return name + (f" mixture {' and '.join(parts)}" if parts else "")
 
     def shape(self, arms: int) -> Shape:
-        """Each of the arms has one interval that may fail on one side."""
+        """Return the radius of the intervals: one per arm, each of which may fail on one side."""
         if self.radius == "mixture":
             return Shape(2.0, 1.0, arms, mixture.mixture_interval)
         return Shape(factor=2.0, count=1.5 * arms, sequences=arms)
 
     def unit_shape(self, arms: int) -> UnitShape:
-        """Return the radius and the proof for units whose outcomes recur."""
+        """Return the mean and the radius for recurring outcomes."""
         if self.radius == "mixture":
             return recurrent.mixture(arms)
         if self.radius == "looks":
             return recurrent.planned_looks(arms, self.growth or GROWTH)
         if self.radius == "alternative":
             return recurrent.alternative(arms)
-        # At infinity the split is even whatever the outcomes, and the proof has no gap.
+        # With an infinite alpha the split is always even, and the proof has no gap.
         return recurrent.algorithm_2(arms, "proven" if math.isinf(self.alpha) else "as published")
 
     @property
@@ -145,11 +145,11 @@ class UCB(Rule):
 
     @property
     def family(self) -> str:
-        """The name of the family, at infinity too."""
+        """The name of the family, the same for an infinite alpha."""
         return "UCB"
 
     def explain(self, arms: int) -> str:
-        """Say who gets the next unit and what ends a test."""
+        """Return a sentence or two on how units get their arms and what ends a test."""
         enrolment = (
             "The arms get units in turn."
             if math.isinf(self.alpha)
@@ -165,7 +165,7 @@ class UCB(Rule):
         return Knob("alpha", self.alpha, 1.0, regret_grows=True)
 
     def procedure(self, design: Setting) -> IntervalProcedure | RecurrentProcedure:
-        """Return how a test with intervals proceeds; at infinity the split is even."""
+        """Return the procedure with intervals; with an infinite alpha the split is even."""
         even, arms = math.isinf(self.alpha), len(design.arms)
         steps = Steps(even_score, decide_rounds) if even else Steps(score, decide)
         within = rounds_within if even else intervals_within
@@ -182,7 +182,7 @@ class UCB(Rule):
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
     ) -> Calibration:
-        """Calibrate by peeling, for the intervals of `shape`; by parts of the error otherwise."""
+        """Calibrate by peeling for the paper's radius; otherwise by dividing the error."""
         if outcome.recurring:
             return recurrent.calibrate_units(self.unit_shape(arms), error, delta)
         if self.radius != "paper":
@@ -192,7 +192,7 @@ class UCB(Rule):
         return calibrate_intervals(self.shape(arms), error, delta)
 
     def check_outcome(self, outcome: Outcome) -> None:
-        """Accept every outcome with a sigma; some radii are for recurring ones."""
+        """Raise `InputError` for outcomes without a sigma, or that the radius does not support."""
         Rule.check_outcome(self, outcome)
         if outcome.recurring:
             self._check_recurrent(outcome)
@@ -214,7 +214,7 @@ class UCB(Rule):
             recurrent.refuse_without_noise(outcome, f'UCB({self.alpha:g}, radius="alternative")')
 
     def check_size(self, arms: int, max_units: int | None) -> None:
-        """Only alpha above 1 bounds the decision time; the stop of a mixture asks for more."""
+        """Raise `InputError` without a cap if alpha is too small to bound the decision time."""
         if max_units is not None:
             return
         if self.stop == "mixture" and self.alpha < STALLS_BELOW:
