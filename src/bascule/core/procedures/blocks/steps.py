@@ -91,7 +91,7 @@ def ahead_of_two(pair: Row) -> tuple[int, float]:
 
 
 def furthest(arms: Rows, pairs: Rows, count: int) -> tuple[int, float]:
-    """Return the arm that leads its nearest rival by most (the first one on a tie), and its lead."""
+    """Return the arm that leads its nearest rival by most (the first on a tie), and its lead."""
     for i in range(count):
         arms[i][LEAD] = math.inf
     at = 0
