@@ -1,4 +1,4 @@
-"""The contract of outcome models: what a model states about the outcomes of one unit.
+"""The contract of outcome models, which describe the outcomes of one unit.
 
 A model is a frozen dataclass that derives from `Outcome`, in a file of its own. What it does not
 state is not assumed: without a finite `sigma`, limits, or a spread that is `estimated`, no rule
@@ -18,7 +18,7 @@ from bascule.core.registry import Registry
 
 
 class Outcome(Declared, Limits, ABC):
-    """What one unit gives: its limits, its spread, how it is checked, drawn and named."""
+    """A model of a unit's outcome: its limits and spread, and how it is checked and simulated."""
 
     __slots__ = ()
 
@@ -31,10 +31,10 @@ class Outcome(Declared, Limits, ABC):
         return OUTCOMES.schema(source, handler)
 
     recurring: ClassVar[bool] = False
-    """Whether a unit gives outcomes again and again, one at every stage."""
+    """Whether a unit gives an outcome at every stage, instead of a single one."""
 
     lacks: ClassVar[tuple[str, ...]] = ()
-    """What a test of such outcomes does not have: options of designs and plans, and uses."""
+    """Options of designs and plans, and uses, that the model does not support."""
 
     binary: ClassVar[bool] = False
     """Whether an outcome is 0 or 1, so that a mean is a probability."""
@@ -46,17 +46,17 @@ class Outcome(Declared, Limits, ABC):
     """Whether the spread is estimated from the outcomes while a test runs."""
 
     pairs: ClassVar[bool] = False
-    """Whether an event is a numerator and a denominator, of which a unit adds up both."""
+    """Whether an event is a numerator and a denominator, which are both summed for each unit."""
 
     cost_unit: ClassVar[str] = "outcome units"
-    """What regret is counted in."""
+    """Unit in which regret is counted."""
 
     example: ClassVar[str]
     """How the model is written in Python, for messages: `Gaussian(sigma)`."""
 
     @classmethod
     def supports(cls, feature: str) -> bool:
-        """Return whether tests of such outcomes have an option, or can be used for something.
+        """Return whether the model supports an option or a use.
 
         >>> import bascule as bs
         >>> bs.Bernoulli.supports("window"), bs.Recurrent.supports("window")
@@ -66,7 +66,7 @@ class Outcome(Declared, Limits, ABC):
 
     @property
     def is_share(self) -> bool | None:
-        """Whether it is a ratio whose numerators lie between 0 and their denominators."""
+        """Whether outcomes are ratios whose numerators lie between 0 and their denominators."""
         return None
 
     @property
@@ -76,7 +76,7 @@ class Outcome(Declared, Limits, ABC):
 
     @property
     def unit_spreads(self) -> tuple[float, float]:
-        """The spread between units and within them, of models whose outcomes recur."""
+        """The spread between units and the spread within units, for recurring outcomes."""
         raise InputError("outcome", f"{self!r} gives one outcome per unit: use Recurrent here")
 
     @property
@@ -92,12 +92,12 @@ class Outcome(Declared, Limits, ABC):
 
     @property
     def scale(self) -> float:
-        """What differences are divided by: the width of the limits, or else the spread."""
+        """Scale by which differences are divided: the width of the limits, or else the spread."""
         return self.high - self.low if self.limited else self.sigma
 
     @abstractmethod
     def noise(self, means: tuple[float, ...]) -> Noise:
-        """Return how outcomes are drawn in a simulation where arms have these means."""
+        """Return the noise with which outcomes are simulated if arms have these means."""
 
     @property
     @abstractmethod
@@ -105,15 +105,15 @@ class Outcome(Declared, Limits, ABC):
         """The model in a few words: "0/1 outcomes"."""
 
     def variance(self, mean: float) -> float | None:
-        """Return the variance of an outcome with this mean; None where only data can tell."""
+        """Return the variance of an outcome with this mean; None if the model does not say."""
         return self.sigma**2 if self.known_spread else None
 
     def expecting(self, spread: float) -> Self:
-        """Return the model with a spread to expect, where it takes one and has none."""
+        """Return the model with this expected spread, if it has such a field that is not set."""
         return self
 
     def reflected(self, value: float) -> float:
-        """Return a reflected outcome or mean: the lowest becomes the highest.
+        """Return an outcome or mean reflected within the limits, or at 0 without limits.
 
         >>> import bascule as bs
         >>> bs.Bounded(0, 10).reflected(2.0), bs.Gaussian(1).reflected(2.0)
@@ -146,7 +146,7 @@ class Outcome(Declared, Limits, ABC):
             )
 
     def check_noise(self, noise: Noise) -> None:
-        """Raise `InputError` if noise gives outcomes that this model does not take."""
+        """Raise `InputError` if noise gives outcomes that this model does not allow."""
         if self.low <= noise.low and noise.high <= self.high:
             return
         raise InputError(

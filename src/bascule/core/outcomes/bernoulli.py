@@ -36,7 +36,7 @@ class Bernoulli(Outcome):
         return "0/1 outcomes"
 
     def noise(self, means: tuple[float, ...]) -> Noise:
-        """Return a coin for each arm."""
+        """Return noise that makes each outcome 0 or 1."""
         return Coin()
 
     def variance(self, mean: float) -> float:
@@ -44,7 +44,7 @@ class Bernoulli(Outcome):
         return mean * (1.0 - mean)
 
     def check_mean(self, mean: float) -> None:
-        """Accept a probability."""
+        """Raise `InputError` unless a mean is a probability."""
         if not self.low <= mean <= self.high:
             raise InputError(
                 "means",
@@ -53,7 +53,7 @@ class Bernoulli(Outcome):
             )
 
     def check_value(self, value: float) -> None:
-        """Accept 0 and 1."""
+        """Raise `InputError` unless an outcome is 0 or 1."""
         if value not in (self.low, self.high):
             raise InputError(
                 "value",
@@ -61,7 +61,7 @@ class Bernoulli(Outcome):
             )
 
     def check_noise(self, noise: Noise) -> None:
-        """Accept noise that gives 0 or 1."""
+        """Raise `InputError` unless noise gives only outcomes of 0 or 1."""
         only = set(noise.values) if isinstance(noise, Discrete) else set()
         if isinstance(noise, Coin) or (only and only <= {0.0, 1.0}):
             return

@@ -11,7 +11,7 @@ from bascule.core.outcomes.base import Outcome
 from bascule.core.outcomes.noise import Beta, Noise
 
 NARROWEST = 1e-4
-"""Limits closer than this, for their size, would leave too few digits to a variance."""
+"""Minimum width of the limits relative to their size; narrower ones make variances imprecise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Bounded(Outcome):
 
     @property
     def sigma(self) -> float:
-        """Half the width: every outcome within the limits is sub-Gaussian with it."""
+        """Half the width of the limits, the sub-Gaussian spread of any outcome within them."""
         return self.scale / 2
 
     @property
@@ -57,5 +57,5 @@ class Bounded(Outcome):
         return f"outcomes between {self.low:g} and {self.high:g}"
 
     def noise(self, means: tuple[float, ...]) -> Noise:
-        """Return a beta distribution within the limits; the model itself states none."""
+        """Return beta noise within the limits, since the model states no distribution."""
         return Beta(low=self.low, high=self.high)

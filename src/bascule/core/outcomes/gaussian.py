@@ -36,5 +36,5 @@ class Gaussian(Outcome):
         return f"outcomes with a spread of {self.sigma:g}"
 
     def noise(self, means: tuple[float, ...]) -> Noise:
-        """Return normal noise of that spread."""
+        """Return normal noise with the standard deviation `sigma`."""
         return Normal(self.sigma)

@@ -1,4 +1,4 @@
-"""How outcomes spread around the mean of their arm: the noise of a simulated world.
+"""Noise of simulated outcomes: their distributions around the mean of their arm.
 
 Each kind is one class, registered by adding it to `Noise`; the loops draw it by its `kind` and its
 `numbers` (`simulation.kernels.worlds.unit`).
@@ -15,10 +15,10 @@ from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 
 LEAST_DF = 2.0
-"""Up to these degrees of freedom Student's t has no standard deviation."""
+"""Degrees of freedom up to which Student's t has no standard deviation."""
 
 MOST_POINTS = 1000
-"""Values that a discrete outcome may have."""
+"""Maximum number of values of a discrete outcome."""
 
 
 class Limits:
@@ -43,7 +43,7 @@ class Limits:
 
 
 class NoiseModel(Limits):
-    """The base class of all noise: what the simulator and the theory ask of it."""
+    """The base class of all noise, with the properties that the simulator and the theory use."""
 
     __slots__ = ()
     kind: str
@@ -52,7 +52,7 @@ class NoiseModel(Limits):
 
     @property
     def means(self) -> tuple[float, ...] | None:
-        """The means of the arms, where they follow from the noise; else None."""
+        """The means of the arms, if they follow from the noise; else None."""
         return None
 
     @property
@@ -62,12 +62,12 @@ class NoiseModel(Limits):
 
     @property
     def numbers(self) -> dict[str, float]:
-        """The parameters by which the compiled loops draw it, by name."""
+        """The parameters, by name, with which the compiled loops draw outcomes."""
         return {"low": self.low, "high": self.high}
 
     @property
     def points(self) -> tuple[Sequence[float], Sequence[Sequence[float]]] | None:
-        """The values that outcomes take and their chances, arm by arm, if they are few."""
+        """The possible values and their probabilities in each arm; None if there are too many."""
         return None
 
     def reflected(self) -> Self:
@@ -75,7 +75,7 @@ class NoiseModel(Limits):
         return self
 
     def like_first(self, arms: int) -> Self:
-        """Return the noise where every arm is like the first."""
+        """Return the noise with which every arm has the distribution of the first."""
         return self
 
 
@@ -100,12 +100,12 @@ class Normal(NoiseModel):
 
     @property
     def proxy(self) -> float:
-        """The spread itself."""
+        """The sub-Gaussian spread, which is `sigma` for normal noise."""
         return self.sigma
 
     @property
     def numbers(self) -> dict[str, float]:
-        """The spread."""
+        """The standard deviation, as the parameter "spread"."""
         return {"spread": self.sigma}
 
     def spread(self, mean: float) -> float:
@@ -142,7 +142,7 @@ class StudentT(NoiseModel):
 
     @property
     def numbers(self) -> dict[str, float]:
-        """The degrees of freedom, and the scale of a plain t."""
+        """The degrees of freedom, and the factor on a standard Student's t."""
         return {"df": self.df, "spread": self.sigma * math.sqrt((self.df - 2.0) / self.df)}
 
     def spread(self, mean: float) -> float:
@@ -176,7 +176,7 @@ class Coin(NoiseModel):
 class Beta(NoiseModel):
     """Outcomes between `low` and `high` from a beta distribution around the mean of the arm.
 
-    The larger the `concentration` (the sum of the two parameters), the nearer they lie to it.
+    The larger the `concentration` (the sum of the two parameters), the nearer outcomes lie to it.
 
     >>> round(Beta(4.0, low=0.0, high=10.0).spread(5.0), 3)
     2.236
@@ -215,7 +215,7 @@ class Beta(NoiseModel):
 class Discrete(NoiseModel):
     """Outcomes that take one of a few `values`, with a list of `weights` for each arm.
 
-    The means of the arms follow from it.
+    The means of the arms follow from the values and weights.
 
     >>> Discrete([0, 10, 50], [[0.90, 0.08, 0.02], [0.88, 0.10, 0.02]]).means
     (1.8, 2.0)
@@ -248,7 +248,7 @@ class Discrete(NoiseModel):
 
     @property
     def chances(self) -> tuple[tuple[float, ...], ...]:
-        """The probability of each value, arm by arm."""
+        """The probability of each value, in each arm."""
         return tuple(tuple(weight / sum(row) for weight in row) for row in self.weights)
 
     @property
@@ -276,12 +276,12 @@ class Discrete(NoiseModel):
 
     @property
     def numbers(self) -> dict[str, float]:
-        """None: the values and their chances are the `points`."""
+        """No parameters, since `points` has the values and their probabilities."""
         return {}
 
     @property
     def points(self) -> tuple[Sequence[float], Sequence[Sequence[float]]]:
-        """The values and their chances."""
+        """The values, and their probabilities in each arm."""
         return self.values, self.chances
 
     def reflected(self) -> Discrete:
@@ -290,11 +290,11 @@ class Discrete(NoiseModel):
         return replace(self, values=tuple(centre - value for value in self.values))
 
     def like_first(self, arms: int) -> Discrete:
-        """Return the noise where every arm has the weights of the first."""
+        """Return the noise with which every arm has the weights of the first."""
         return replace(self, weights=(self.weights[0],) * arms)
 
     def spread(self, mean: float) -> float:
-        """The standard deviation of an outcome of the arm with this mean, or the nearest to it."""
+        """The standard deviation of an outcome of the arm whose mean is nearest to this one."""
         means = self.means
         arm = min(range(len(means)), key=lambda i: abs(means[i] - mean))
         parts = zip(self.values, self.chances[arm], strict=True)
@@ -302,4 +302,4 @@ class Discrete(NoiseModel):
 
 
 Noise = Normal | StudentT | Coin | Beta | Discrete
-"""Every noise a world can have."""
+"""Any noise that a simulated world can have."""

@@ -1,4 +1,4 @@
-"""Outcomes whose spread is unknown: it is estimated from the outcomes as they come."""
+"""Outcomes with an unknown spread, which is estimated while a test runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bascule.core.outcomes.noise import Noise, Normal
 
 
 class Estimated(Outcome):
-    """What outcome models have in common whose spread is estimated while a test runs."""
+    """The base class of outcome models whose spread is estimated while a test runs."""
 
     __slots__ = ()
 
@@ -21,7 +21,7 @@ class Estimated(Outcome):
     scale: ClassVar[float] = 1.0
 
     def noise(self, means: tuple[float, ...]) -> Noise:
-        """Return normal noise of the spread to expect."""
+        """Return normal noise with the expected spread; raise `InputError` if none is given."""
         if self.spread is None:
             raise InputError(
                 "spread",
@@ -31,12 +31,12 @@ class Estimated(Outcome):
         return Normal(self.spread)
 
     def expecting(self, spread: float) -> Self:
-        """Return the model with this spread to expect, unless it has one."""
+        """Return the model with this expected spread, unless it already has one."""
         changed: Any = replace(self, spread=spread) if self.spread is None else self  # type: ignore[type-var]
         return changed  # type: ignore[no-any-return]
 
     def variance(self, mean: float) -> float | None:
-        """Return the variance to expect; None where it was not stated."""
+        """Return the expected variance; None if no spread is given."""
         return None if self.spread is None else self.spread**2
 
 

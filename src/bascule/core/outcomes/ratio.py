@@ -14,7 +14,7 @@ from bascule.core.outcomes.numeric import Estimated
 
 
 class Pair(NamedTuple):
-    """A numerator and its denominator: what a unit earned, and in how many sessions."""
+    """A numerator and its denominator, such as the revenue and the sessions of a unit."""
 
     numerator: float
     denominator: float

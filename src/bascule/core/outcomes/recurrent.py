@@ -30,9 +30,9 @@ class Recurrent(Outcome):
     kind: Literal["recurrent"] = field(default="recurrent", kw_only=True, repr=False)
     recurring: ClassVar[bool] = True
     lacks: ClassVar[tuple[str, ...]] = (
-        # Options: a unit is measured at every stage, and a stage has no blocks.
+        # Options that do not apply, since units are measured at every stage and not in blocks.
         *("window", "min_days", "whole_weeks", "measure_on", "metrics", "covariate"),
-        # Uses: as a metric, in the form, in the analysis of logs, and in theory of single outcomes.
+        # Uses: as another metric, in the form, in the analysis of logs, and in some of the theory.
         *("metric", "form", "analysis", "least cost", "tilt", "published bounds"),
     )
     example: ClassVar[str] = "Recurrent(sigma_unit, sigma_noise)"
@@ -51,12 +51,12 @@ class Recurrent(Outcome):
 
     @property
     def sigma(self) -> float:
-        """The larger of the two spreads: the one in which evidence is counted."""
+        """The larger of the two spreads, which is the unit of the evidence."""
         return max(self.unit_spreads)
 
     @property
     def unit_spreads(self) -> tuple[float, float]:
-        """The spread between units and within them."""
+        """The spread between units and the spread within units."""
         return self.sigma_unit, self.sigma_noise
 
     @property
@@ -68,5 +68,5 @@ class Recurrent(Outcome):
         )
 
     def noise(self, means: tuple[float, ...]) -> Noise:
-        """Return the noise of one outcome; the spread between units is drawn apart from it."""
+        """Return the noise of one outcome; the means of units are drawn separately."""
         return Normal(self.sigma)
