@@ -16,7 +16,7 @@ from bascule.core.design import Design
 from bascule.core.statistics import LackingRow, Statistics
 
 MOST_DEVIATIONS = 2.0
-"""Standard errors by which missing values of an arm may exceed what is expected, to be shipped.
+"""Maximum excess of an arm's missing values, in standard errors, for the arm to be shipped.
 
 The limit is low on purpose: an arm that is held by chance is released when more values arrive.
 """
@@ -32,9 +32,9 @@ def with_block(
 ) -> tuple[LackingRow, ...]:
     """Return the rows with one more block: its units by arm, and those without a value.
 
-    A row has the units without a value, by how many they are more than the control's missing values
-    lead to expect, and the variance of that. Where the control has left the test, an arm is
-    compared with all others of the block.
+    A row has the number of units without a value, its excess over the number expected from the
+    control's missing values, and the variance of that excess. If the control has left the test, an
+    arm is compared with all others of the block.
 
     >>> with_block((), [1, 1], [0, 1], 0)
     ((0, 0.0, 0.0), (1, 0.5, 0.25))
@@ -53,7 +53,7 @@ def with_block(
 
 
 def p_value(row: LackingRow) -> float:
-    """Return how surprising an arm's missing values are beside the control's; valid at any time.
+    """Return the anytime-valid p-value for equally many missing values in an arm and the control.
 
     >>> round(p_value((20, 10.0, 5.0)), 4), p_value((20, 1.0, 5.0))
     (0.0058, 1.0)
@@ -85,9 +85,9 @@ def coverages(
 ) -> tuple[float | None, ...]:
     """Return the share of each arm's counted units that have a value of a metric.
 
-    `design` is that of the metric, `statistics` are its own, and `units` are those that have
-    counted in the primary metric, which all units do. None where no unit has counted, or no value
-    can be missing.
+    `design` and `statistics` are those of the metric, and `units` are the units of each arm that
+    have counted in the primary metric. A share is None if no unit has counted, or if no value can
+    be missing.
     """
     if not is_counted(design):
         return (None,) * len(units)

@@ -1,4 +1,4 @@
-"""By how much arms differ: an interval for every pair, and each treatment minus the control.
+"""Differences between arms: intervals for every pair, and for each treatment minus the control.
 
 An interval follows from the evidence that decides, at the same threshold: a difference lies in it
 unless there is enough evidence against that difference. So an arm is beaten exactly when the
@@ -35,7 +35,7 @@ from bascule.core.types import NOBODY
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The mean of one arm less that of another, and the interval that it lies in.
+    """The difference of the means of two arms, first less second, with its interval.
 
     `low` is ever above the true difference with a probability of at most `error`, over the whole
     test, and so is `high` below it; both lie around it at all times with a probability of at least
@@ -56,7 +56,7 @@ class Effect:
 
     @property
     def level(self) -> float:
-        """The probability with which both ends hold at all times, at the least: 1 - 2 error."""
+        """Minimum probability that both ends hold at all times: 1 - 2 error."""
         return max(0.0, 1.0 - 2.0 * self.error)
 
     @property
@@ -71,13 +71,13 @@ class Effect:
 
     @property
     def reversed(self) -> Effect:
-        """The mean of the second arm less that of the first."""
+        """The effect with the arms swapped: the mean of the second less that of the first."""
         return replace(self.negative, first=self.second, second=self.first)
 
     @property
     def negative(self) -> Effect:
-        """The effect with the other sign, as outcomes that are better if lower have it."""
-        # Not a minus sign, which would make a bound of 0 a -0.
+        """The effect with the opposite sign, for outcomes of which less is better."""
+        # Subtract from 0.0, since a minus sign would turn a bound of 0 into -0.
         difference, low, high = (0.0 - end for end in (self.difference, self.high, self.low))
         return replace(self, difference=difference, low=low, high=high)
 
@@ -144,7 +144,7 @@ def effects_of(design: Design, advantages: tuple[Effect, ...]) -> tuple[Effect, 
 def advantages(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
     """Return by how much the earlier arm of every pair is better than the later one.
 
-    These are the effects, with the other sign where the goal is to decrease the outcomes.
+    These are the effects, with the opposite sign if the goal is to decrease the outcomes.
     """
     (procedure, oriented), promise = design.judging(statistics), design.calibration
     pairs = procedure.compared(oriented)
@@ -163,7 +163,7 @@ def advantages(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
         Effect(
             design.arms[i],
             design.arms[j],
-            # What earlier looks have ruled out is no estimate.
+            # An estimate that earlier looks have ruled out is moved into the interval.
             min(max(difference, low), high),
             low,
             high,
@@ -179,13 +179,13 @@ def advantages(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
 def _shown(
     procedure: Procedure, statistics: AnyStatistics, current: list[Difference]
 ) -> tuple[tuple[float, float], ...]:
-    """Return the running intersections, or the current intervals where none were kept."""
+    """Return the running intersections, or the current intervals if none were stored."""
     now = tuple((low, high) for _, low, high in current)
     kept = statistics.bounds
     if not kept or not procedure.keeps_bounds:
         return now
     if procedure.winner(statistics) != NOBODY:
-        # A decision rests on the current evidence, which may not have been kept yet.
+        # A decision depends on the current evidence, which may not have been stored yet.
         known = ((low, high) for _, low, high in procedure.known_differences(statistics))
         kept = intersected(kept, known)
     # With unequal units from the start nothing was kept of a pair: then the wider interval counts.
@@ -196,7 +196,7 @@ def _shown(
 
 
 PART = 0.05
-"""What each bound of the control's mean may fail with, as a part of the error of a difference."""
+"""Error of each bound of the control's mean, as a fraction of the error of a difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,10 +230,10 @@ class Contrast:
 
 
 def lifts(design: Design, statistics: AnyStatistics) -> dict[str, tuple[float, float]]:
-    """Return the bounds of each treatment's lift, where the evidence that decides has them.
+    """Return the bounds of each treatment's lift; empty if the evidence does not give them.
 
-    Each fails with probability at most the error of the difference, and lies at 0 exactly where
-    that of the difference does.
+    Each fails with probability at most the error of the difference, and is 0 exactly when the
+    corresponding bound of the difference is.
     """
     if design.procedure.counts != "blocks" or design.adjustment is not None:
         return {}
@@ -251,7 +251,7 @@ def lifts(design: Design, statistics: AnyStatistics) -> dict[str, tuple[float, f
         if arm > control:
             listed[name] = float(low), float(high)
         else:
-            # These bounds are relative to the arm, which comes first and is not below 0.
+            # These bounds are relative to the treatment, which comes first and is not below 0.
             highest = 1.0 / (1.0 + low) - 1.0 if low > -1.0 else math.inf
             listed[name] = 1.0 / (1.0 + high) - 1.0, highest
     return listed
@@ -318,7 +318,7 @@ def contrasts(
 
 
 def mean_radius(outcome: Outcome, arm: ArmStatistics, level: float) -> float:
-    """Return how far an arm's mean may lie from the truth, at any time and for any sampling.
+    """Return the radius of an arm's mean, which is valid at any time and for any sampling.
 
     Each end fails with probability at most `level`; asymptotically where the spread is estimated.
 
@@ -334,7 +334,7 @@ def mean_radius(outcome: Outcome, arm: ArmStatistics, level: float) -> float:
 
 
 def _spread(outcome: Outcome, arm: ArmStatistics) -> float:
-    """Return the spread of an arm's outcomes: as stated, or estimated once it has units enough."""
+    """Return the spread of an arm's outcomes: stated, or estimated once it has enough units."""
     if not outcome.estimated:
         return outcome.sigma
     arm = arm.linearised
@@ -347,7 +347,7 @@ def _spread(outcome: Outcome, arm: ArmStatistics) -> float:
 def _known_lift(
     three: tuple[float, float, float], mean: float | None, bounds: tuple[float, float]
 ) -> tuple[float | None, float, float]:
-    """Return the lift and its bounds, on the side of 0 that the difference lies on."""
+    """Return the lift and its bounds, cut off at 0 if the interval of the difference is."""
     if mean is None or mean <= 0.0:
         return None, -math.inf, math.inf
     (difference, low, high), (lowest, highest) = three, bounds
@@ -361,7 +361,7 @@ def _known_lift(
 def _relative(
     outcome: Outcome, three: tuple[float, float, float], mean: float | None, radius: float
 ) -> tuple[float | None, float, float]:
-    """Return the lift and its bounds."""
+    """Return the lift and its bounds, from the difference and the radius of the control's mean."""
     if mean is None or mean <= 0.0:
         return None, -math.inf, math.inf
     difference, low, high = three
@@ -372,6 +372,6 @@ def _relative(
     lowest = low / (most if low >= 0.0 else least)
     highest = high / (least if high >= 0.0 else most)
     if outcome.low >= 0.0 or outcome.is_share:
-        # What is never negative cannot fall by more than all of it.
+        # The mean of nonnegative outcomes cannot fall by more than 100 %.
         lowest = max(lowest, -1.0)
     return difference / mean, lowest, highest

@@ -1,7 +1,7 @@
 """The rule of guardrails on numbers and flat arrays: what may be shipped, and what ends a test.
 
-`core.metrics.guardrails` and `core.progress` call these functions with what a test has shown, and
-the simulator compiles them. `standings` has one number for each arm of the first guardrail, then of
+`core.metrics.guardrails` and `core.progress` call these functions with the data of a test, and the
+simulator compiles them. `standings` has one number for each arm of the first guardrail, then of
 the second, and so on; `out` and `removed` have one for each arm, 0 for an active one.
 docs/research/guardrails.md has the proofs.
 """
@@ -17,17 +17,17 @@ from bascule.core.procedures.intervals.state import STEPS_PER_E_FOLD, is_due
 from bascule.core.types import NO_DIFFERENCE, NOBODY
 
 OPEN, WITHIN, HARMED, BEYOND = range(4)
-"""What a guardrail says of an arm: nothing yet, within its margin, harmful, beyond its margin."""
+"""Standings of an arm on a guardrail: open, within its margin, harmful, beyond its margin."""
 
 WAITING_STEPS = 100
-"""Looks while the units grow by a factor of e and an arm waits for its guardrails."""
+"""Number of looks while the units grow by a factor of e, if an arm waits for its guardrails."""
 
 Flags = Sequence[int] | NDArray[np.int64]
 Standings = Sequence[int] | NDArray[np.int64]
 
 
 def look_is_due(before: int, after: int, guardrails_decide: bool) -> bool:
-    """Return whether to look at the guardrails.
+    """Return whether a look at the guardrails is due.
 
     A look is expensive, so it is due after 5 % more units, or after 1 % more while only the
     guardrails can end the test. The guarantees hold for any choice of looks.
@@ -36,9 +36,9 @@ def look_is_due(before: int, after: int, guardrails_decide: bool) -> bool:
 
 
 def standing_of(low: float, high: float, margin: float, harmful: bool) -> int:
-    """Return what a guardrail says of an arm that is better than the control by `low` to `high`.
+    """Return the standing of an arm that is better than the control by `low` to `high`.
 
-    Kept intervals never grow, so an arm that is beyond its margin without being harmful stays
+    Stored intervals never grow, so an arm that is beyond its margin without being harmful stays
     there, and is never shipped.
 
     >>> [standing_of(*ends, 0.5, False) for ends in ((-0.4, 0), (-0.5, 0), (-0.9, -0.6))]
@@ -54,12 +54,12 @@ def standing_of(low: float, high: float, margin: float, harmful: bool) -> int:
 
 
 def is_harmful(high: float, line: float) -> bool:
-    """Return whether an arm that is better than the control by `high` at most is harmful."""
+    """Return whether an arm that is better than the control by at most `high` is harmful."""
     return high < -line
 
 
 def allowed(standings: Standings, arms: int, guardrails: int, arm: int, control: int) -> bool:
-    """Return whether every guardrail has found an arm within its margin; the control is allowed."""
+    """Return whether an arm is the control, or within the margin of every guardrail."""
     within = True
     for rail in range(guardrails):
         within = within and standings[rail * arms + arm] == WITHIN
@@ -75,7 +75,7 @@ def harmed_on(standings: Standings, arms: int, guardrails: int, arm: int) -> boo
 
 
 def only_treatment(out: Flags, arms: int, control: int) -> int:
-    """Return the only arm that is left, or `NOBODY` while there are several or it is the control.
+    """Return the only active arm if it is a treatment, else `NOBODY`.
 
     >>> only_treatment([1, 0, 1], 3, 0), only_treatment([0, 1, 1], 3, 0)
     (1, -1)

@@ -1,7 +1,7 @@
-"""What other metrics say about the arms: whether one may be shipped, and whether one is harmful.
+"""Guardrails and secondary metrics: whether an arm may be shipped, and whether it is harmful.
 
-Every metric lives on the blocks, or the units, of the primary one, with evidence and an error of
-its own. An arm is shipped if the primary metric decides for it and, on every guardrail, the
+Every metric uses the blocks, or the units, of the primary one, with evidence and an error of its
+own. An arm is shipped if the primary metric decides for it and, on every guardrail, the
 interval of its difference from the control lies above minus the margin, and enough of its units
 have a value of every metric that affects what is shipped (`core.metrics.coverage`).
 docs/research/guardrails.md has the proofs.
@@ -23,18 +23,18 @@ from bascule.core.procedures.intervals.state import intersected
 from bascule.core.statistics import ArmStatistics, Statistics
 
 Standing = Literal["open", "within margin", "harmed", "beyond margin"]
-"""What a guardrail says of an arm so far."""
+"""Standing of an arm on a guardrail."""
 
 STANDINGS: tuple[Standing, ...] = ("open", "within margin", "harmed", "beyond margin")
-"""What `guard_rule.standing_of` returns, in words."""
+"""Names of the standings, indexed by the result of `guard_rule.standing_of`."""
 
 Blocks = Sequence[Sequence[ArmStatistics] | None]
-"""For each metric what the arms have given in a block; None for one that counts ahead of it."""
+"""For each metric, the statistics of the arms in a block; None if the metric counted earlier."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricView:
-    """What a metric has shown: its effects against the control, and what it says of each arm.
+    """The results of a metric: its effects against the control, and the standing of each arm.
 
     `standings` has one entry for each arm; the control's is "within margin".
     """
@@ -61,13 +61,13 @@ def with_lacking(
 
 
 def _advantages(design: Design, statistics: Statistics) -> list[Difference]:
-    # Harmful arms are listed with all others: the procedure must not leave them out.
+    # Harmful arms are not marked as dropped here, so that the procedure lists them too.
     oriented = design.oriented_statistics(replace(statistics, dropped=frozenset(), bounds=()))
     return design.procedure.advantages(oriented, design.control_index)
 
 
 def standing(design: Design, number: int, statistics: Statistics, arm: int) -> Standing:
-    """Return what a guardrail says of an arm, by the last look; open while its values lack."""
+    """Return the standing of an arm on a guardrail; "open" while too many values are missing."""
     metric, metric_statistics = (
         design.metrics[number],
         (statistics.metrics or empty_metrics(design))[number],
@@ -84,17 +84,17 @@ def standing(design: Design, number: int, statistics: Statistics, arm: int) -> S
 
 
 def has_primary_say(design: Design) -> bool:
-    """Return whether missing values of the primary metric may hold up the test's decision."""
+    """Return whether missing values of the primary metric may delay the test's decision."""
     return design.decides == "primary" and coverage.is_counted(design)
 
 
 def may_hold(design: Design) -> bool:
-    """Return whether anything but the evidence on the primary metric can hold up its winner."""
+    """Return whether guardrails or missing values can delay the winner on the primary metric."""
     return bool(design.guardrails) or has_primary_say(design)
 
 
 def held_words(design: Design, statistics: Statistics, arm: int) -> tuple[str, ...]:
-    """Return why missing values keep an arm from being shipped, for each metric with a say."""
+    """Return the reasons why missing values of metrics keep an arm from being shipped."""
     units, known = [arm_statistics.units for arm_statistics in statistics.arms], statistics.metrics
     known = known or empty_metrics(design)
     rows = [("", design, statistics)] if has_primary_say(design) else []
@@ -113,7 +113,7 @@ def held_words(design: Design, statistics: Statistics, arm: int) -> tuple[str, .
 
 
 def harmed(statistics: Statistics) -> dict[int, tuple[int, ...]]:
-    """Return the harmful arms that are still in the test, each with the metrics that say so."""
+    """Return the harmful arms that are not removed, each with the metrics that found the harm."""
     by_arm: dict[int, tuple[int, ...]] = {}
     for number, metric in enumerate(statistics.metrics):
         for arm in metric.dropped - statistics.removed:
@@ -122,7 +122,7 @@ def harmed(statistics: Statistics) -> dict[int, tuple[int, ...]]:
 
 
 def metric_views(design: Design, statistics: Statistics) -> tuple[MetricView, ...]:
-    """Return what every other metric has shown, with intervals as of now.
+    """Return the results of every other metric, with current intervals.
 
     >>> import bascule as bs
     >>> latency = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=5)

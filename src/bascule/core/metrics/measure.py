@@ -1,4 +1,4 @@
-"""What a unit's outcome is when it is made of events: which count, and what they add up to."""
+"""Outcomes that are made of events: which events of a unit count, and how they are combined."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from bascule.core.outcomes import Outcome, Pair, Value
 
 Aggregate = Literal["sum", "any", "mean", "last"]
 
-"""How the events of a unit are combined; `any` is 1 if one of them is not 0."""
+"""How the events of a unit are combined; "any" is 1 if one of them is not 0."""
 
 Missing = Literal["zero", "exclude"]
-"""What a unit without a value counts as, if not as a number."""
+"""How a unit without a value counts, unless a number is given: as 0, or not at all."""
 
 EXCLUDED_COVERAGE, COUNTED_COVERAGE = 0.5, 0.8
-"""Share of an arm's units that need a value, if not given: where others are left out, or count."""
+"""Default share of an arm's units that need a value, if the others are excluded or counted."""
 
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 LONGEST = 100 * 366 * SECONDS["d"]
 
 WORDS = {"sec": "s", "second": "s", "min": "m", "minute": "m", "hour": "h", "day": "d", "week": "w"}
-"""Units of time that are written out, in the singular."""
+"""Abbreviations of units of time, by their names in the singular."""
 
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]+)")
 
 
 def seconds(name: str, duration: object) -> float:
-    """A duration in seconds, from a number of them or from text such as "90s", "12h" or "7d".
+    """Return a duration in seconds, given as a number of seconds or text such as "12h" or "7d".
 
     >>> seconds("window", "7d"), seconds("window", "7 days"), seconds("window", 90)
     (604800.0, 604800.0, 90.0)
@@ -131,12 +131,12 @@ class Measure:
 
     @property
     def missing_value(self) -> float:
-        """The number that a unit without events counts as, where it counts."""
+        """The outcome of a unit without events; 0 if such units are excluded."""
         return float(self.missing) if isinstance(self.missing, (int, float)) else 0.0
 
     @property
     def may_lack(self) -> bool:
-        """Whether a unit without events lacks a value: a sum of nothing is 0 and does not.
+        """Whether a unit without events has no value; a sum over no events has one, 0.
 
         >>> Measure("7d").may_lack, Measure("7d", "mean", "zero").may_lack
         (False, True)
@@ -158,7 +158,7 @@ class Measure:
         return EXCLUDED_COVERAGE if self.missing == "exclude" else COUNTED_COVERAGE
 
     def outcome_of(self, values: Sequence[float]) -> float:
-        """Return the aggregate of events, which are in the order of their times.
+        """Return the aggregate of events, given in the order of their times.
 
         >>> measure = Measure("7d", "last", missing=-1)
         >>> measure.outcome_of([3, 5]), measure.outcome_of([])
@@ -174,7 +174,7 @@ class Measure:
         return total / len(values) if self.aggregate == "mean" else total
 
     def value_of(self, outcome: Outcome, values: Sequence[Value]) -> Value:
-        """Return the aggregate of events; those of a ratio are added part by part.
+        """Return the aggregate of events; for a ratio, numerators and denominators are summed.
 
         >>> import bascule as bs
         >>> Measure("7d").value_of(bs.Ratio(), [Pair(1.0, 2.0), Pair(0.0, 3.0)])

@@ -1,4 +1,4 @@
-"""Metrics beside the primary one, guardrails and secondary metrics, and how people write them."""
+"""Guardrails and secondary metrics, and how they are written in a line of text."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from bascule.core.options import Declared, Option, Options
 from bascule.core.outcomes import OUTCOMES, Outcome
 
 Goal = Literal["increase", "decrease"]
-"""Whether the arm with the highest mean is the best, or the one with the lowest."""
+"""Whether the arm with the highest mean is the best, or the arm with the lowest mean."""
 
 DIRECTION: dict[Goal, float] = {"increase": 1.0, "decrease": -1.0}
-"""What outcomes are multiplied by so that more is better."""
+"""Factor on outcomes that makes higher values better, for each goal."""
 
 Role = Literal["guardrail", "secondary"]
-"""A guardrail affects what is shipped; a secondary metric is only shown."""
+"""Role of a metric: a guardrail affects what is shipped, a secondary metric is only shown."""
 
 Harm = Literal["margin", "any", "never"]
 """Which arms a guardrail removes: those proven worse than its margin, worse at all, or none."""
@@ -30,14 +30,14 @@ Decides = Literal["primary", "guardrails"]
 """What ends a test with a winner: the primary metric, or in a guarded rollout the guardrails."""
 
 PRIMARY = "primary"
-"""How outcomes may name the primary metric."""
+"""Name of the primary metric when outcomes are recorded."""
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 METRIC_ERROR = 0.05
 
 MOST_METRICS = 100
-"""Metrics of a design: every unit is folded into each, and every status shows all."""
+"""Maximum number of metrics of a design; each unit counts in all, and each status shows all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class Metric(Declared):
 
     @property
     def harm_line(self) -> float | None:
-        """How much worse than the control an arm must be proven to be removed; None for never."""
+        """Minimum proven loss against the control at which an arm is removed; None for never."""
         if not self.is_guardrail or self.harm == "never":
             return None
         assert self.margin is not None
@@ -136,7 +136,7 @@ class Metric(Declared):
 
 
 def check_metrics(metrics: object, measure: Measure | None) -> tuple[Metric, ...]:
-    """Accept metrics with different names that are measured as the primary one is."""
+    """Return the metrics; raise `InputError` unless names differ and all or none have a measure."""
     if isinstance(metrics, Metric) or not isinstance(metrics, list | tuple):
         raise InputError("metrics", f"metrics must be a list of Metric(...) (got {metrics!r:.60})")
     for metric in metrics:
@@ -167,7 +167,7 @@ def check_metrics(metrics: object, measure: Measure | None) -> tuple[Metric, ...
 EXAMPLE = "latency; gaussian 30; decrease; margin 5"
 
 WORDS = ("goal", "aggregate")
-"""Options of a metric that are written as their value alone."""
+"""Options of a metric that are written as a value without a name."""
 
 PARTS: Options = {
     "goal": Option(
@@ -186,11 +186,11 @@ PARTS: Options = {
         for name in ("margin", "error", "baseline")
     },
 }
-"""What a metric of a design may have beside its name and its outcome model."""
+"""Options of a metric in addition to its name and its outcome model."""
 
 
 def metric_of(line: str) -> Metric:
-    """Return the metric that a line describes: its name, outcome model, goal, and more.
+    """Return the metric that a line of text describes: its name, outcome model, goal, and more.
 
     The outcome model has its numbers behind it: "bernoulli", "gaussian 30", "bounded 0 100",
     "numeric", "ratio 0.1 4". A metric with a margin is a guardrail, one without is secondary.
@@ -224,7 +224,7 @@ def metric_of(line: str) -> Metric:
 
 
 def line_parts(line: str, options: Options, field: str) -> tuple[str, dict[str, Any]]:
-    """Return the name in a line, and its other parts by the options that they give.
+    """Return the name at the start of a line, and the values of the options after it.
 
     A part is an outcome model with its numbers, a word, or the name of an option and its value. An
     error is one of `field`.
