@@ -1,4 +1,4 @@
-"""Diagnostics: drift, late outcomes and lost units, which a decision does not show."""
+"""Diagnostics: checks for drift, late outcomes and lost units, which a decision does not show."""
 
 from __future__ import annotations
 

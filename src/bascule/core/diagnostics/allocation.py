@@ -1,8 +1,8 @@
-"""Allocation: did the arms get the units that they were meant to get?
+"""Allocation: check whether the arms got the units that they were meant to get.
 
-What they were meant to get are the probabilities at the moment of each assignment, which adaptive
-rules change all the time; never an even split. A unit less its probability is a fair bet whatever
-came before, so sums of such differences are martingales (docs/research/diagnostics.md).
+The numbers are compared with the probabilities at the time of each assignment, which adaptive rules
+change continually, and not with an even split. An assignment less its probability has mean 0
+whatever happened before, so sums of these are martingales (docs/research/diagnostics.md).
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from bascule.core.inputs import checks
 from bascule.core.types import FloatArray
 
 FEWEST_VARIANCE = 5.0
-"""Counts that vary less than this are not normal enough for a chi-square."""
+"""Minimum variance of a count for the chi-square test, which assumes nearly normal counts."""
 
 FACTORS = tuple(sign * 0.5**j for j in range(1, 8) for sign in (-1.0, 1.0))
-"""Logarithms of how many times too often an arm may appear: the alternatives that are bet on."""
+"""Logs of the factors by which an arm may be assigned too often: the alternatives of the bets."""
 
 CLOSE_TO_ONE = 1e-6
-"""By how much probabilities may miss 1 in total."""
+"""Maximum deviation of a sum of probabilities from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class AllocationStatistics:
 
     @classmethod
     def empty(cls, arms: int) -> AllocationStatistics:
-        """Before the first unit."""
+        """Return the statistics before the first unit."""
         arms = checks.whole("arms", arms, 2, "a test compares at least two")
         stakes = ((0.0,) * len(FACTORS),) * arms
         return cls((0,) * arms, (0.0,) * arms, ((0.0,) * arms,) * arms, stakes)
@@ -57,7 +57,7 @@ class AllocationStatistics:
     def of(
         cls, assigned: Sequence[int], probabilities: Sequence[Sequence[float]]
     ) -> AllocationStatistics:
-        """Many units at once: the arm of each, and the probabilities that its arms had.
+        """Create statistics from the arm of each unit and the probabilities of all arms for it.
 
         >>> AllocationStatistics.of([0, 1, 1], [[0.5, 0.5]] * 3).observed
         (1, 2)
@@ -81,7 +81,7 @@ class AllocationStatistics:
 
     @classmethod
     def of_counts(cls, counts: Sequence[int], weights: Sequence[float]) -> AllocationStatistics:
-        """Units that each joined an arm with the same probabilities: how many each arm has.
+        """Create statistics from unit counts, if all units had the same arm probabilities.
 
         >>> AllocationStatistics.of_counts([1, 2], [0.5, 0.5]).expected
         (1.5, 1.5)
@@ -99,7 +99,7 @@ class AllocationStatistics:
         )
 
     def record(self, arm: int, probabilities: Sequence[float]) -> AllocationStatistics:
-        """Return the statistics with one unit more, which joined `arm`."""
+        """Return the statistics with a further unit, which joined `arm`."""
         return self + AllocationStatistics.of([arm], [probabilities])
 
     def __add__(self, other: AllocationStatistics) -> AllocationStatistics:
@@ -113,15 +113,15 @@ class AllocationStatistics:
 
     @property
     def units(self) -> int:
-        """Units over all arms."""
+        """Number of units in all arms."""
         return sum(self.observed)
 
 
 def block_probabilities(left: Sequence[int]) -> tuple[float, ...]:
-    """The probabilities of the next unit of a block, given how many units of each arm are left.
+    """Return the probabilities of the next unit of a block, from the units of each arm left.
 
-    A block's order is drawn anew, every order equally likely; so given the units before it, the
-    next one is as likely to be any of those left.
+    All orders of a block are equally likely; so, given the units before it, the next one is any of
+    those left with equal probability.
 
     >>> block_probabilities([3, 1])
     (0.75, 0.25)
@@ -131,7 +131,7 @@ def block_probabilities(left: Sequence[int]) -> tuple[float, ...]:
 
 
 def allocation_any_time(statistics: AllocationStatistics, level: float = 0.01) -> Diagnostic:
-    """Units per arm against the logged probabilities, by betting: for looks at any time.
+    """Compare the units per arm with the logged probabilities by betting, for looks at any time.
 
     `statistic` is the evidence: the wealth of bets that started with 1.
 
@@ -152,7 +152,7 @@ def allocation_any_time(statistics: AllocationStatistics, level: float = 0.01) -
 
 
 def allocation_once(statistics: AllocationStatistics, level: float = 0.01) -> Diagnostic:
-    """Units per arm against the logged probabilities, by chi-square: for one look.
+    """Compare the units per arm with the logged probabilities by chi-square, for one look.
 
     >>> lost = AllocationStatistics.of([0, 1] * 450 + [0] * 100, [[0.5, 0.5]] * 1000)
     >>> allocation_once(lost).flagged, allocation_any_time(lost).flagged
@@ -161,7 +161,7 @@ def allocation_once(statistics: AllocationStatistics, level: float = 0.01) -> Di
     level = checked_level(level)
     off = np.array(statistics.observed) - np.array(statistics.expected)
     covariance = np.array(statistics.covariance)
-    # The arms left out are not lost, as all deviations add up to 0.
+    # Arms that are left out still count, since all deviations add up to 0.
     large = np.diag(covariance) >= FEWEST_VARIANCE
     sizes, axes = np.linalg.eigh(covariance[np.ix_(large, large)])
     free = sizes > 1e-9 * max(sizes.max(initial=0.0), 1.0)

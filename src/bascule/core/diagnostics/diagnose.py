@@ -1,4 +1,4 @@
-"""All diagnostics of a test in one call."""
+"""Run all diagnostics of a test in one call."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def diagnose(
         raise InputError("periods", "there is nothing to diagnose: give periods, for example")
     if look is None:
         return tuple(diagnostics)
-    # Of the two checks of the allocation one holds at any time as it is.
+    # Of the two checks of the allocation, the one that is valid at any time is enough.
     return tuple(
         diagnostic.at_look(look) for diagnostic in diagnostics if diagnostic.name != "sample ratio"
     )

@@ -32,10 +32,10 @@ from bascule.core.statistics import Statistics
 from bascule.core.types import FloatArray
 
 FEWEST_UNITS = 10
-"""Fewer units than this say too little about a mean."""
+"""Minimum number of units for the mean of a part."""
 
 FEWEST_HITS = 5
-"""The outcomes of the rarer kind, 0 or 1, that must be expected."""
+"""Minimum expected number of the rarer outcome in a part, if outcomes are 0 or 1."""
 
 
 class Cells(NamedTuple):
@@ -47,15 +47,15 @@ class Cells(NamedTuple):
 
     @property
     def zero_or_one(self) -> bool:
-        """Whether all outcomes are their own squares."""
+        """Whether all outcomes are 0 or 1, as equal totals and squares show."""
         return bool(np.array_equal(self.totals, self.squares))
 
     def variances(self) -> FloatArray:
-        """The variance of each arm over the whole test; 0 where all outcomes are alike."""
+        """Return the variance of each arm over the whole test; 0 if all its outcomes are equal."""
         return variances_of(*(part.sum(axis=0) for part in self))
 
     def needed(self) -> FloatArray:
-        """How many units of each arm can be compared with others of the same arm."""
+        """Return the minimum number of units that a part of each arm needs to be compared."""
         units, totals = self.units.sum(axis=0), self.totals.sum(axis=0)
         fewest = np.full(units.shape, float(FEWEST_UNITS))
         if self.zero_or_one:
@@ -66,7 +66,7 @@ class Cells(NamedTuple):
 
 
 def variances_of(units: FloatArray, totals: FloatArray, squares: FloatArray) -> FloatArray:
-    """Variances of groups of outcomes; 0 where all are alike.
+    """Return the variances of groups of outcomes; 0 for a group whose outcomes are all equal.
 
     >>> variances_of(np.array([2.0, 2.0]), np.array([1.0, 0.6]), np.array([1.0, 0.18]))
     array([0.5, 0. ])
@@ -75,7 +75,7 @@ def variances_of(units: FloatArray, totals: FloatArray, squares: FloatArray) -> 
 
 
 def cells_of(field: str, periods: Sequence[Statistics]) -> Cells:
-    """Lay periods out, one row each; all must have the same arms."""
+    """Return the statistics of periods as arrays with a row each; all must have the same arms."""
     rows = list(periods) if isinstance(periods, Sequence) else []
     if not rows or not all(isinstance(row, Statistics) for row in rows):
         raise InputError(field, f"{field} must be a list of Statistics, one a period")
@@ -98,9 +98,9 @@ def cells_of(field: str, periods: Sequence[Statistics]) -> Cells:
 
 
 def join(units: FloatArray, needed: float) -> list[int]:
-    """Return where groups of periods begin so that each has at least `needed` units.
+    """Return the first periods of groups of periods with at least `needed` units each.
 
-    What is left over at the end belongs to the last stretch.
+    Remaining periods at the end belong to the last group.
 
     >>> join(np.array([4.0, 7.0, 2.0, 9.0, 1.0]), 10.0)
     [0, 2]
@@ -115,7 +115,7 @@ def join(units: FloatArray, needed: float) -> list[int]:
 
 
 def joined(values: FloatArray, starts: list[int]) -> FloatArray:
-    """Sums of rows over the stretches that begin at `starts`.
+    """Return the sums of rows over the groups that begin at `starts`.
 
     >>> joined(np.array([1.0, 2.0, 3.0]), [0, 2])
     array([3., 3.])
@@ -125,16 +125,19 @@ def joined(values: FloatArray, starts: list[int]) -> FloatArray:
 
 
 TREND_PARTS = 15
-"""The most parts that an arm's units are cut into: two weeks, when periods are days."""
+"""Maximum number of parts of an arm's units: about two weeks if periods are days."""
 
 SHIFT_PARTS = 4
-"""More parts find finer shifts, but a rule that adapts after every unit then biases each part."""
+"""Maximum number of parts of the test.
+
+More parts find finer shifts, but a rule that adapts after every unit then biases each part.
+"""
 
 
 def trend(
     periods: Sequence[Statistics], level: float = 0.01, parts: int = TREND_PARTS
 ) -> Diagnostic:
-    """Chi-square of the means of each arm over time, for one look.
+    """Test by chi-square whether the mean of each arm changes over time, for one look.
 
     `periods` are the statistics of the units assigned in consecutive stretches of the test, a day
     each, say; the more the better. Each arm's periods are joined into at most `parts`.
@@ -173,7 +176,7 @@ def trend(
 
 
 class Joiners(NamedTuple):
-    """Units of an arm that joined in one stage, the outcomes of each, and the sum of them all."""
+    """Units of an arm that joined in one stage: number, outcomes per unit, and their total."""
 
     arm: int
     stage: int
@@ -185,10 +188,10 @@ class Joiners(NamedTuple):
 def joiner_trend(
     joiners: Sequence[Joiners], spreads: tuple[float, float], level: float = 0.01
 ) -> Diagnostic:
-    """Chi-square of early against late joiners of each arm, for one look at recurring outcomes.
+    """Compare early with late joiners of each arm by chi-square, for one look.
 
-    Units have means with the first of the `spreads`, and outcomes around them with the second. Of
-    each arm, the first half of the units is compared with the others.
+    It is for recurring outcomes. `spreads` are the spread between units and the spread within
+    units. In each arm, the first half of the units is compared with the second.
 
     >>> early, late = Joiners(0, 1, 50, 10, 0.0), Joiners(0, 9, 50, 2, 200.0)
     >>> joiner_trend([early, late], (1.0, 1.0)).flagged
@@ -236,7 +239,9 @@ def _joiner_mean(joiners: Sequence[Joiners], spreads: tuple[float, float]) -> tu
 def shift(
     periods: Sequence[Statistics], level: float = 0.01, parts: int = SHIFT_PARTS
 ) -> Diagnostic:
-    """The pair of arms whose raw difference is furthest from the one within parts, for one look.
+    """Compare raw differences of arms with differences within parts of the test, for one look.
+
+    The result is for the pair for which they differ most.
 
     `periods` are as for `trend`; they are joined into at most `parts` of about equal size. The
     p-value is multiplied by the number of pairs.
@@ -281,9 +286,9 @@ def shift(
 def _against(
     cells: Cells, variances: FloatArray, arm: int, rivals: NDArray[np.intp]
 ) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.bool_]]:
-    """One arm against others: raw differences, how far they exceed those within parts, and z.
+    """Compare an arm with others: raw differences, their excess over those within parts, and z.
 
-    The last array says where the shares moved at all; elsewhere z is 0.
+    The last array says for which pairs the shares changed at all; for the others z is 0.
     """
     theirs, mine = cells.units[:, rivals], cells.units[:, [arm]]
     weights = mine * theirs / np.maximum(mine + theirs, 1.0)
@@ -298,7 +303,7 @@ def _against(
         moved -= sign * np.sum(inside * (means - overall), axis=0)
         off = (units / size - inside) ** 2 / np.maximum(units, 1.0)
         variance += variances[arms] * np.sum(off, axis=0)
-        # With shares that never move nothing is left but rounding.
+        # If the shares never change, the variance is only rounding error.
         smallest += ROUNDING * variances[arms] / size
     moving = (weights.sum(axis=0) > 0.0) & (variance > smallest)
     z = np.where(moving, moved / np.sqrt(np.where(moving, variance, 1.0)), 0.0)
@@ -308,7 +313,7 @@ def _against(
 def late_outcomes(
     prompt: Sequence[Statistics], late: Sequence[Statistics], level: float = 0.01
 ) -> Diagnostic:
-    """Late against prompt outcomes of the same arm and period, for one look.
+    """Compare late with prompt outcomes of the same arm and period, for one look.
 
     `prompt` and `late` are statistics of the same periods, by when a unit was assigned. One period
     for the whole test is enough when outcomes do not drift.
@@ -328,7 +333,7 @@ def late_outcomes(
     apart = late_cells.totals / np.maximum(
         late_cells.units, 1.0
     ) - prompt_cells.totals / np.maximum(prompt_cells.units, 1.0)
-    # The variance if as many outcomes of each stratum were called late at random.
+    # The variance if the same number of outcomes of each stratum were late at random.
     variance = float(np.sum(weights * variances_of(*pooled)))
     smaller = min(prompt_cells.units[weights > 0.0].sum(), late_cells.units[weights > 0.0].sum())
     if variance <= (FEWEST_HITS if pooled.zero_or_one else 0.0) or smaller < FEWEST_UNITS:

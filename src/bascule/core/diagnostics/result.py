@@ -1,4 +1,4 @@
-"""The result of a diagnostic, and the tails of distributions that its p-value comes from."""
+"""The result of a diagnostic, and the tail probabilities for its p-value."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Diagnostic:
         return replace(self, message=message)
 
     def to_dict(self) -> dict[str, float | str | bool]:
-        """Plain data."""
+        """Return the diagnostic as plain data."""
         return {**asdict(self), "flagged": self.flagged}
 
     def __str__(self) -> str:
@@ -92,7 +92,7 @@ def p_at_look(p_value: float, number: int) -> float:
 
 
 def checked_level(level: float) -> float:
-    """Accept the share of false alarms that a diagnostic may give."""
+    """Return the level of a diagnostic; raise `InputError` unless it is a probability."""
     return checks.probability("level", level, "it is the share of false alarms; 0.01 is usual")
 
 
@@ -106,7 +106,7 @@ def shown(p_value: float) -> str:
 
 
 def chi_square_tail(value: float, degrees: int) -> float:
-    """Probability that a chi-square with whole `degrees` of freedom is at least `value`.
+    """Return the probability that a chi-square with `degrees` of freedom is at least `value`.
 
     With y = value / 2 it is the sum of exp(-y) y^a / Gamma(a + 1) over a = 0, 1, ... below
     degrees / 2 for even degrees, and erfc(sqrt(y)) plus that sum over a = 1/2, 3/2, ... for odd
@@ -124,7 +124,7 @@ def chi_square_tail(value: float, degrees: int) -> float:
     lowest, terms = 0.5 * odd, degrees // 2
     if terms == 0:
         return tail
-    # From the largest term outwards: from any other one they could all vanish.
+    # Sum from the largest term outwards: starting from another term, all could underflow.
     steps = min(max(math.floor(y - lowest), 0), terms - 1)
     top = lowest + steps
     largest = math.exp(top * math.log(y) - y - math.lgamma(top + 1.0))
@@ -140,7 +140,7 @@ def chi_square_tail(value: float, degrees: int) -> float:
 
 
 def normal_tails(z: float) -> float:
-    """Probability that a standard normal is at least `abs(z)` away from 0.
+    """Return the probability that a standard normal is at least `abs(z)` away from 0.
 
     >>> round(normal_tails(-1.959964), 6)
     0.05
@@ -149,7 +149,7 @@ def normal_tails(z: float) -> float:
 
 
 def student_tail(value: float, degrees: float) -> float:
-    """Probability that Student's t with `degrees` of freedom is at least `value`.
+    """Return the probability that Student's t with `degrees` of freedom is at least `value`.
 
     >>> round(student_tail(2.085963, 20.0), 6), round(student_tail(-1.0, 3.0), 6)
     (0.025, 0.804499)
@@ -162,7 +162,7 @@ def student_tail(value: float, degrees: float) -> float:
 
 
 def student_quantile(tail: float, degrees: float) -> float:
-    """The value that Student's t is at least with probability `tail`, below one half.
+    """Return the value that Student's t exceeds with probability `tail`, which is below 1/2.
 
     >>> round(student_quantile(0.025, 20.0), 6), round(student_quantile(0.05, 1.0), 4)
     (2.085963, 6.3138)
@@ -174,13 +174,13 @@ def student_quantile(tail: float, degrees: float) -> float:
 
 
 def _beta_part(x: float, rest: float, a: float) -> float:
-    """The regularised incomplete beta function I_x(a, 1/2), with `rest` = 1 - x."""
+    """Return the regularised incomplete beta function I_x(a, 1/2), with `rest` = 1 - x."""
     if x >= 1.0:
         return 1.0
     if x <= 0.0:
         return 0.0
     if a > 50.0:
-        # Where a is large, the difference of two log gammas would lose its digits.
+        # If a is large, the difference of two log gammas would lose digits.
         gammas = 0.5 * math.log(a) - 1 / (8 * a) + 1 / (192 * a**3) - 1 / (640 * a**5)
     else:
         gammas = math.lgamma(a + 0.5) - math.lgamma(a)
@@ -192,7 +192,7 @@ def _beta_part(x: float, rest: float, a: float) -> float:
 
 
 def _fraction(x: float, a: float, b: float) -> float:
-    """The continued fraction of the incomplete beta function, by Lentz's method."""
+    """Return the continued fraction of the incomplete beta function, by Lentz's method."""
     tiny = 1e-300
     c, d = 1.0, 1.0 / max(1.0 - (a + b) * x / (a + 1.0), tiny)
     value = d
