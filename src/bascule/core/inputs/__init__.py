@@ -1,1 +1,1 @@
-"""What people and files give: checked, read and written."""
+"""Input from people and files: check, read and write it."""

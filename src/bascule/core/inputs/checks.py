@@ -1,4 +1,4 @@
-"""Checks shared by every value that a user builds, and numbers as people write them."""
+"""Checks of values from users, and parsing of numbers as people write them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from bascule.core.errors import InputError
 from bascule.core.inputs.names import meant
 
 LARGEST = 1e100
-"""Numbers beyond this are refused: their squares and sums would overflow."""
+"""Largest absolute value of a number; squares and sums of larger ones would overflow."""
 
 SMALLEST_PROBABILITY = 1e-200
-"""Probabilities below this are refused: what they prove could not be computed."""
+"""Smallest probability that is accepted; with smaller ones guarantees cannot be computed."""
 
 
 def accept(owner: object, field: str, check: Callable[..., Any], *arguments: Any) -> None:
@@ -33,7 +33,7 @@ def accept_given(owner: object, field: str, check: Callable[..., Any], *argument
 
 
 def number(field: str, value: object, remedy: str) -> float:
-    """Accept any real number but NaN.
+    """Return a value as a float; raise `InputError` unless it is a real number and not NaN.
 
     >>> number("sigma", 2, "give a number")
     2.0
@@ -50,7 +50,7 @@ def number(field: str, value: object, remedy: str) -> float:
 
 
 def finite(field: str, value: object, remedy: str) -> float:
-    """Accept a number that is neither NaN nor infinite.
+    """Return a value as a float; raise `InputError` unless it is finite and at most `LARGEST`.
 
     >>> finite("value", -1, "an outcome is a number")
     -1.0
@@ -64,7 +64,7 @@ def finite(field: str, value: object, remedy: str) -> float:
 
 
 def positive(field: str, value: object, remedy: str) -> float:
-    """Accept a number above 0 that one can compute with.
+    """Return a value as a float; raise `InputError` unless it is above 0 and not too extreme.
 
     >>> positive("sigma", 0.5, "give a number above 0")
     0.5
@@ -82,7 +82,7 @@ def positive(field: str, value: object, remedy: str) -> float:
 
 
 def probability(field: str, value: object, remedy: str) -> float:
-    """Accept a number strictly between 0 and 1.
+    """Return a value as a float; raise `InputError` unless it is strictly between 0 and 1.
 
     >>> probability("error", 0.05, "0.05 is usual")
     0.05
@@ -100,7 +100,7 @@ def probability(field: str, value: object, remedy: str) -> float:
 
 
 def choice(field: str, value: object, accepted: tuple[str, ...]) -> None:
-    """Accept one of a few words.
+    """Raise `InputError` unless a value is one of the `accepted` words.
 
     >>> choice("stop", "mixture", ("intervals", "mixture"))
     """
@@ -110,7 +110,7 @@ def choice(field: str, value: object, accepted: tuple[str, ...]) -> None:
 
 
 def whole(field: str, value: object, minimum: int, remedy: str, maximum: int | None = None) -> int:
-    """Accept a whole number that is at least `minimum`, and at most `maximum` if there is one.
+    """Return a value as an int; raise `InputError` unless it is a whole number in a range.
 
     >>> whole("runs", 10, 1, "1000 is a good start")
     10
@@ -127,12 +127,12 @@ def whole(field: str, value: object, minimum: int, remedy: str, maximum: int | N
 
 FACTORS = {"k": 1e3, "K": 1e3, "M": 1e6}
 
-# Groups of three digits: in 0,05 and 5,5 the comma must stand for something else.
+# Commas before groups of three digits; in 0,05 and 5,5 the comma is a decimal one.
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?")
 
 
 def read_number(text: str) -> tuple[float, bool]:
-    """Return the number that a text has, and whether it is a percentage; raise ValueError if none.
+    """Return the number in a text, and whether it is a percentage; ValueError if there is none.
 
     >>> [read_number(text)[0] for text in ("5000", "5,000", "5k", "0.005M")]
     [5000.0, 5000.0, 5000.0, 5000.0]
@@ -160,7 +160,7 @@ def is_grouped(text: str) -> bool:
 
 
 def amount(field: str, value: object, remedy: str) -> float:
-    """Return a number, or the number that a text holds; 5% is 0.05, and 5k is 5,000.
+    """Return a number, given as one or as text; 5% is 0.05, and 5k is 5,000.
 
     >>> amount("baseline", "5%", "give a number"), amount("baseline", 20, "give a number")
     (0.05, 20.0)
@@ -171,7 +171,7 @@ def amount(field: str, value: object, remedy: str) -> float:
 
 
 AMOUNTS, WHOLE_NUMBERS = "0.05, 5%, 5000 or 5k", "3, 5000 or 5k"
-"""Examples of numbers as people write them, and of whole ones."""
+"""Examples of numbers as people write them, and of whole numbers."""
 
 
 def read_amount(field: str, text: str, remedy: str, examples: str = AMOUNTS) -> tuple[float, bool]:

@@ -1,4 +1,4 @@
-"""Optional dependencies: what needs them says which extra installs them."""
+"""Optional dependencies, and errors that name the extra that installs them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write files completely or not at all, and check before the work that they can be written."""
+"""Write files completely or not at all, and check in advance that they can be written."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pathlib import Path
 from bascule.core.errors import InputError
 
 CsvRow = Mapping[str, str | int | float]
-"""A line of a table, by the names of its columns."""
+"""Row of a table: values by the names of the columns."""
 
 
 def prepare_folder(folder: Path) -> None:
-    """Make a folder, with its parents, and make sure that it takes files."""
+    """Create a folder and its parents; raise `InputError` if no files can be written to it."""
     if not str(folder).strip() or str(folder) == ".":
         raise InputError("out", "out must name a folder: give it one of its own")
     if folder.exists() and not folder.is_dir():
@@ -28,7 +28,7 @@ def prepare_folder(folder: Path) -> None:
 
 
 def prepare_file(field: str, path: Path) -> None:
-    """Make sure, before the work and without writing, that a file can be written."""
+    """Raise `InputError` if a file cannot be written; nothing is written."""
     if path.is_dir():
         raise InputError(field, f"{field} must name a file ({path} is a folder)")
     if not path.parent.is_dir():
@@ -41,7 +41,7 @@ def prepare_file(field: str, path: Path) -> None:
 
 @contextmanager
 def writable(folder: Path) -> Iterator[None]:
-    """Turn what the system says about a folder into a line for the user."""
+    """Turn operating system errors about a folder into an `InputError`."""
     try:
         yield
     except OSError as problem:
@@ -52,7 +52,7 @@ def writable(folder: Path) -> Iterator[None]:
 
 
 def write_whole(path: Path, data: bytes) -> Path:
-    """Write a file under another name and rename it, so that it is complete or not there."""
+    """Write a file atomically: under a temporary name, which is then changed to `path`."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -66,7 +66,7 @@ def write_whole(path: Path, data: bytes) -> Path:
 
 
 def csv_text(rows: Sequence[CsvRow]) -> str:
-    """Rows with the same columns as CSV.
+    """Return rows with the same columns as CSV text.
 
     >>> print(csv_text([{"rule": "ETC", "regret": 15.0}]), end="")
     rule,regret
@@ -84,7 +84,7 @@ def _written(value: str | int | float) -> str:
 
 
 def _umask() -> int:
-    # The only way to ask for the mask is to set it.
+    # The umask can be read only by setting it.
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -1,4 +1,4 @@
-"""Names that are nearly right, and articles: small words for messages."""
+"""Wording of messages: suggestions for misspelled names, and indefinite articles."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 LIKENESS = 0.6
-"""Least similarity of two names, from 0 to 1, for one to be meant by the other."""
+"""Minimum similarity of two names, from 0 to 1, for one to be suggested for the other."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most like another one, whatever their case; None if none is.
+    """Return the known name most similar to `name`, ignoring case; None if none is similar.
 
     >>> nearest("reveneu", ["user", "Revenue"])
     'Revenue'
@@ -21,7 +21,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def meant(name: object, known: Iterable[str]) -> str:
-    """Return "; did you mean ...?" for the end of a message; empty if no known name is near.
+    """Return "; did you mean ...?" for the end of a message; empty if no known name is similar.
 
     >>> meant("bernouli", ["gaussian", "bernoulli"])
     "; did you mean 'bernoulli'?"
@@ -33,7 +33,7 @@ def meant(name: object, known: Iterable[str]) -> str:
 
 
 def with_article(noun: str) -> str:
-    """Return a noun after "a" or "an".
+    """Return a noun with its indefinite article, "a" or "an".
 
     >>> with_article("rule"), with_article("outcome")
     ('a rule', 'an outcome')

@@ -1,4 +1,4 @@
-"""Values as plain data, as JSON has it, and back, with one line about what is wrong."""
+"""Convert values to plain data, as in JSON, and back, with one-line messages for errors."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 TYPES = ("int", "float", "bool", "sequence[int]")
-"""What a location calls the types of a field that takes several."""
+"""Names of types in the location of a Pydantic error, for fields that accept several types."""
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON has it: no empty fields, lists, and infinity as a word.
+    """Return a value as plain data for JSON: no fields of None, lists, and infinity as a word.
 
     >>> plain({"alpha": math.inf, "effect": None, "arms": ("a", "b")})
     {'alpha': 'Infinity', 'arms': ['a', 'b']}
@@ -39,7 +39,7 @@ def plain(value: Any) -> Any:
 
 
 def finite_data(value: Any) -> Any:
-    """Return a value as JSON has it: dataclasses as dictionaries, null for what is not finite.
+    """Return a value as plain data: dataclasses as dictionaries, None for non-finite numbers.
 
     >>> finite_data({"days": (1.5, math.nan), "p90_days": math.inf})
     {'days': [1.5, None], 'p90_days': None}
@@ -54,13 +54,13 @@ def finite_data(value: Any) -> Any:
 
 
 def as_data(value: Any) -> dict[str, Any]:
-    """Return a frozen dataclass as plain data, as JSON has it."""
+    """Return a frozen dataclass as plain data for JSON."""
     data: dict[str, Any] = plain(asdict(value))
     return data
 
 
 def read(adapter: TypeAdapter[Value], data: object, noun: str) -> Value:
-    """Return the value that plain data describe; `noun` names it in errors."""
+    """Return the value described by plain data; `noun` names it in errors."""
     from pydantic import ValidationError
 
     try:
@@ -97,7 +97,7 @@ def parse_json(text: str, noun: str, source: str) -> object:
 
 
 def readable(problem: ValidationError, noun: str) -> InputError:
-    """One line about the first thing that is wrong, in the words of the file."""
+    """Return an `InputError` with one line about the first error, in the words of the file."""
     return readable_part(problem.errors(include_url=False)[0], noun)
 
 
@@ -117,16 +117,16 @@ SHAPES = {
     "bool_type": "true or false",
     "bool_parsing": "true or false",
 }
-"""What a value has to be, by the type of Pydantic's error."""
+"""Description of valid values, by the type of Pydantic's error."""
 
 
 def readable_part(first: Mapping[str, Any], noun: str) -> InputError:
-    """One line about one thing that is wrong, as Pydantic lists it."""
+    """Return an `InputError` with one line about an error from Pydantic's list."""
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, InputError):
         return cause
-    # Inside a rule the location also names the kind that was tried, which the file has elsewhere;
-    # inside a field that takes several types, the type; inside a list, the place.
+    # The location also names the kind of a rule, the type for a field that accepts several types,
+    # and the index in a list.
     path = [part for part in first["loc"] if isinstance(part, str) and part not in TYPES]
     field = path[-1] if path else noun
     if first["type"] == "missing":
