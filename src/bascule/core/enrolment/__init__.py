@@ -1,1 +1,1 @@
-"""Who gets into a live test, and which values its arms have."""
+"""Enrolment: which units get into a live test, and the values of its arms."""

@@ -1,8 +1,8 @@
-"""Who gets into a live test: a share of the traffic, by attributes, in a layer, without a holdout.
+"""Which units get into a live test: by share of the traffic, attributes, layer and holdout.
 
-Hashes of a unit's name and its context at its arrival decide, never an outcome.
-docs/research/enrolment.md says why the proofs still hold and defines the hashes, with vectors for
-other languages.
+This depends on hashes of a unit's name and on its context at its arrival, never on an outcome.
+docs/research/enrolment.md says why the proofs still hold and defines the hashes, with test vectors
+for other languages.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bascule.core.inputs import checks
 from bascule.core.metrics.measure import seconds
 
 SLOTS = 1000
-"""Into how many equal slots a layer is cut; each test of it has slots of its own."""
+"""Number of equal slots of a layer; each test in the layer has slots of its own."""
 
 LONGEST_NAME = 100
 
@@ -62,7 +62,7 @@ class Layer:
 
     @property
     def needed(self) -> int:
-        """How many slots it takes."""
+        """Number of slots that the share needs."""
         return round(self.share * SLOTS)
 
     def has(self, unit: str) -> bool:
@@ -122,7 +122,7 @@ class Audience:
             raise InputError("share", "share and ramp cannot both be given: a ramp has the shares")
         if self.where is not None:
             rule_of(self.where)
-            # A copy: what was given may change.
+            # Store a copy, since the caller may change the original.
             object.__setattr__(self, "where", json.loads(json.dumps(self.where)))
 
     @cached_property
@@ -132,7 +132,7 @@ class Audience:
     def keeps_out(
         self, test: str, unit: str, context: Context, share: float | None = None
     ) -> str | None:
-        """Return what keeps a new unit out of a test, or None: it gets in.
+        """Return the reason that keeps a new unit out of a test; None if it gets in.
 
         `share` is the share of the traffic that gets in, if it is not that of the audience. The
         first of these is named: `holdout`, `layer`, `share`, `where`.
@@ -151,14 +151,14 @@ class Audience:
         return replace(self, share=share, ramp=())
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as JSON has it."""
+        """Return the audience as plain data for JSON."""
         data = asdict(self)
         empty: tuple[object, ...] = (None, (), [])
         return {key: part for key, part in data.items() if part not in empty}
 
     @property
     def words(self) -> str:
-        """Who gets in, in a line.
+        """The audience described in a line of text.
 
         >>> Audience(share=0.1, holdout=Holdout("2026", 0.05)).words
         '10 % of all units; without holdout 2026 (5 %)'
@@ -185,13 +185,13 @@ WHY = {
     "share": "the unit is not in the share of traffic that gets in",
     "where": "the targeting rule is not true for the unit's context",
 }
-"""What keeps a unit out of a test, in words."""
+"""Descriptions of the reasons that keep a unit out of a test."""
 
 
 class Delivery(NamedTuple):
-    """How a test reaches people: who gets in, and the values of the arms, or their names if None.
+    """The audience of a test and the values of its arms; the names of the arms if None.
 
-    It is stored beside the design, which is about statistics alone.
+    It is stored separately from the design, which is only about statistics.
     """
 
     audience: Audience | None = None
@@ -211,7 +211,7 @@ EVERYONE = Delivery()
 
 @lru_cache(maxsize=256)
 def delivery_from_json(text: str | None) -> Delivery:
-    """Return what `Delivery.to_json` wrote.
+    """Return the delivery from the JSON of `Delivery.to_json`.
 
     >>> delivery_from_json(Delivery(Audience(share=0.1), (False, True)).to_json()).values
     (False, True)
@@ -240,7 +240,7 @@ def read_audience(data: object) -> Audience:
 
 
 def free_slots(needed: int, taken: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...] | None:
-    """Return the first ranges of a number of free slots; None if there are too few.
+    """Return the first ranges with `needed` free slots in total; None if there are too few.
 
     >>> free_slots(350, [(0, 300), (400, 700)])
     ((300, 400), (700, 950))
@@ -276,7 +276,7 @@ def checked_values(values: object, arms: Sequence[str]) -> tuple[Any, ...]:
             f"to 10,000 characters (got {shortened(listed):.80})",
         )
     if kinds == {"number"} and any(isinstance(value, float) for value in listed):
-        # A client that asks for a number with a fraction does not take a whole one.
+        # Clients that expect a float do not accept an integer.
         listed = [float(value) for value in listed]
     return tuple(json.loads(json.dumps(listed)))
 
@@ -304,7 +304,7 @@ def _share(name: str, given: object) -> float:
 
 
 def checked_ramp(ramp: object) -> tuple[tuple[float, float], ...]:
-    """Return the steps of a ramp with times in seconds; raise if they do not rise."""
+    """Return the steps of a ramp with times in seconds; raise `InputError` unless they rise."""
     remedy = 'give times and shares, as [["0d", 0.1], ["1d", 1]]'
     if isinstance(ramp, str) or not isinstance(ramp, Sequence):
         raise InputError("ramp", f"ramp must be a list of pairs (got {ramp!r:.60}): {remedy}")

@@ -1,9 +1,9 @@
-"""Which arm a unit belongs to by a hash of its name: the same everywhere, in every version.
+"""Assign units to arms by a hash of their names, the same everywhere and in every version.
 
 A unit's *point* is the first 8 bytes, most significant first, of the SHA-256 digest of the salt, a
-zero byte and the unit, in UTF-8: a whole number below 2^64. The weights cut these numbers into one
-stretch an arm, in the order of the arms, with whole-number arithmetic alone. Nothing here may ever
-change: docs/using/bucket.md is the definition, with vectors for other languages.
+zero byte and the unit, in UTF-8: an integer below 2^64. The weights divide these integers into one
+range per arm, in the order of the arms, with integer arithmetic only. Nothing here may ever change:
+docs/using/bucket.md is the definition, with test vectors for other languages.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 
 POINTS = 1 << 64
-"""How many points there are."""
+"""Number of points."""
 
 
 def bucket(unit: str | int, salt: str, weights: Sequence[float | Rational]) -> int:
-    """The arm, counted from 0, that a unit belongs to.
+    """Return the arm, counted from 0, that a unit belongs to.
 
-    `salt` names the test: another salt is another, independent split. An arm's part of all units
-    is its weight's part of all weights. A whole number as unit is the same as its decimal digits.
+    `salt` names the test: another salt gives an independent split. An arm's share of all units is
+    its share of the sum of the weights. An integer as unit is the same as its decimal digits.
 
     >>> bucket("user-42", "checkout-button", [1, 1])
     0
@@ -42,7 +42,7 @@ def bucket(unit: str | int, salt: str, weights: Sequence[float | Rational]) -> i
 def buckets(
     units: Iterable[str | int], salt: str, weights: Sequence[float | Rational]
 ) -> NDArray[np.int64]:
-    """The arm of each of many units: the same as `bucket` for one after the other, and quicker.
+    """Return the arm of each of many units: the same as `bucket` for each of them, but faster.
 
     >>> buckets(["ann", "bob", "eve"], "checkout-button", [1, 1, 1]).tolist()
     [2, 1, 0]
@@ -51,13 +51,13 @@ def buckets(
     listed = units.tolist() if isinstance(units, np.ndarray) else units
     heads = b"".join([sha256(prefix + _name(unit)).digest()[:8] for unit in listed])
     points = np.frombuffer(heads, ">u8").astype(np.uint64)
-    # The last cut of all, 2^64, does not fit into a word, and no point reaches it.
+    # The last cut, 2^64, does not fit into 64 bits, and no point reaches it.
     inner = np.array([cut for cut in cuts(weights) if cut < POINTS], np.uint64)
     return np.searchsorted(inner, points, side="right").astype(np.int64)
 
 
 def point(unit: str | int, salt: str) -> int:
-    """Where a unit lies among the 2^64 points.
+    """Return the point of a unit, an integer below 2^64.
 
     >>> f"{point('user-42', 'checkout-button'):016x}"
     '20c1dc6620da492b'
@@ -66,9 +66,10 @@ def point(unit: str | int, salt: str) -> int:
 
 
 def cuts(weights: Sequence[float | Rational]) -> tuple[int, ...]:
-    """Where the stretch of each arm ends: a unit belongs to the first arm whose cut is above it.
+    """Return the end of each arm's range: a unit belongs to the first arm whose cut is above it.
 
-    The cut of an arm is 2^64 times the weights up to and with it over all weights, rounded up.
+    The cut of an arm is 2^64 times the cumulative weight up to and including this arm over the sum
+    of all weights, rounded up.
 
     >>> [f"{cut:016x}" for cut in cuts([1, 1, 1])]
     ['5555555555555556', 'aaaaaaaaaaaaaaab', '10000000000000000']
@@ -82,9 +83,9 @@ def cuts(weights: Sequence[float | Rational]) -> tuple[int, ...]:
 
 
 def whole_weights(weights: object) -> tuple[int, ...]:
-    """The smallest whole numbers in the same proportions.
+    """Return the smallest integers in the same proportions as the weights.
 
-    A number with a fraction is taken as the shortest decimal that reads back as it: 0.1 is 1/10.
+    A float is read as the shortest decimal that represents it: 0.1 is 1/10.
 
     >>> whole_weights([0.1, 0.2, 0.7]), whole_weights([50, 50])
     ((1, 2, 7), (1, 1))
@@ -122,7 +123,7 @@ def _prefix(salt: object) -> bytes:
 def _name(unit: object) -> bytes:
     if isinstance(unit, str) and unit:
         return _encoded("unit", unit)
-    # The first question is quick, and its answer nearly always yes.
+    # The first check is quick, and nearly always settles it.
     if type(unit) is not int and (isinstance(unit, bool) or not isinstance(unit, Integral)):
         raise InputError(
             "unit", f"unit must be text or a whole number (got {unit!r:.60}): give its identifier"

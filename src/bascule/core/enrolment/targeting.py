@@ -19,14 +19,14 @@ Test = Callable[[Context], bool]
 Term = Callable[[Context], Any]
 
 DEEPEST, MOST_PARTS, LONGEST_TEXT = 10, 500, 500
-"""Limits of a rule: how deep it is nested, how many parts it has, and how long its texts are."""
+"""Maximum depth of a rule, number of its parts, and length of its texts."""
 
 MOST_VALUES = 1000
-"""Values that a context may have, those of its lists and objects included."""
+"""Maximum number of values in a context, including those in its lists and objects."""
 
 
 def checked_context(context: object) -> Context:
-    """Return a context; raise `InputError` unless a rule is evaluated for it in a short time.
+    """Return a context; raise `InputError` if it is too large to evaluate a rule quickly.
 
     >>> checked_context({"groups": ["alpha", "beta"]})
     {'groups': ['alpha', 'beta']}
@@ -54,7 +54,7 @@ def _is_number(value: object) -> bool:
 
 
 def _alike(left: object, right: object) -> bool:
-    """Whether two values can be compared: numbers with numbers, otherwise the same type."""
+    """Return whether two values can be compared: both numbers, both texts or both booleans."""
     if _is_number(left):
         return _is_number(right)
     return isinstance(left, (str, bool)) and type(left) is type(right)
@@ -78,7 +78,7 @@ COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "starts_with": lambda left, right: _both_text(left, right) and left.startswith(right),
     "ends_with": lambda left, right: _both_text(left, right) and left.endswith(right),
 }
-"""Operators on two values, of which at least one is an attribute."""
+"""Operators on two values, at least one of which is an attribute."""
 
 OPERATORS = ("and", "or", "!", "in", *COMPARISONS)
 
@@ -95,13 +95,13 @@ def rule_of(rule: object) -> Test:
 
 
 class _Reader:
-    """Reads a rule and counts its parts."""
+    """Reader of rules, which counts their parts."""
 
     def __init__(self) -> None:
         self._parts = 0
 
     def test(self, rule: object, depth: int) -> Test:
-        """Read a part of a rule that is true or false."""
+        """Return the test for a part of a rule that is true or false."""
         self._count(depth)
         if not isinstance(rule, Mapping) or len(rule) != 1:
             example = '{"==": [{"var": "country"}, "FR"]}'
@@ -138,7 +138,7 @@ class _Reader:
         return lambda context: compare(first(context), second(context))
 
     def _member(self, operands: object, depth: int) -> Test:
-        """Read whether a value is in a list, of literals or in an attribute."""
+        """Return the test whether a value is in a list of literals, or in an attribute's list."""
         left, right = self._two("in", operands)
         value = self._term(left, depth + 1)
         if isinstance(right, list):
@@ -182,7 +182,7 @@ class _Reader:
 
 
 def _attribute(name: object) -> Term:
-    """Return the value of an attribute; a dot in its name is a step into an object."""
+    """Return the value of an attribute; a dot in the name leads to a field of an object."""
     if not isinstance(name, str) or not name or len(name) > LONGEST_TEXT:
         raise _refused(f'{_shown(name)} is no name of an attribute: write {{"var": "country"}}')
     steps = name.split(".")
