@@ -1,4 +1,4 @@
-"""Blocks as they are dealt: the arms of their slots, what was struck, and what sizes went by."""
+"""Dealt blocks: the arms of their slots, dropped arms, and the inputs that set their sizes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from itertools import chain, count
 from typing import NamedTuple
 
 Early = tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
-"""For each kind of block that is not folded, by the units of each arm in it, the units of each arm
-that have an event."""
+"""Events in blocks that are not folded: the sizes of such blocks (units of each arm), and in all
+blocks of these sizes the number of units of each arm with an event."""
 
 Delays = tuple[tuple[int, int, int], ...]
-"""For each arm the matured units with an event, and the sums of their delays and of the squares of
-these, in hundredths of the window."""
+"""Delays of each arm, in hundredths of the window: the number of matured units with an event, the
+sum of their delays, and the sum of the squared delays."""
 
 
 class StoredSignals(NamedTuple):
@@ -25,7 +25,7 @@ class StoredSignals(NamedTuple):
 
 
 class Used(NamedTuple):
-    """What the sizes of a block went by: units folded by then, the knob, and early signals."""
+    """The inputs that set the sizes of a block: units folded by then, the knob, early signals."""
 
     folded: int
     knob: float
@@ -33,19 +33,19 @@ class Used(NamedTuple):
 
 
 Parts = tuple[tuple[int, ...], ...]
-"""For each part of a block the arms of its slots, in order."""
+"""The arms of the slots of each part of a block, in order."""
 
 Struck = tuple[tuple[int, int], ...]
-"""Arms dropped by hand, each with the slot of a block from which on it gets nothing."""
+"""Arms that were dropped, each with the slot of the block from which on it gets no units."""
 
 
 @dataclass(frozen=True)
 class Deal:
-    """A block of a tilted test as it is dealt: for each part the arms of its slots, in order.
+    """A dealt block of a tilted test: the arms of the slots of each part, in order.
 
-    `struck` has the arms dropped by hand while it was handed out, each with the slot from which
-    on it gets nothing. `used` is what its sizes went by, of the first of blocks that were dealt at
-    once in a test with early signals.
+    `struck` has the arms dropped while the block was handed out, each with the slot from which on
+    it gets no units. `used` has the inputs that set the sizes, in tests with early signals; of
+    blocks dealt together, only the first has it.
 
     >>> Deal(1, ((0, 1, 0), (0, 0, 1)), struck=((1, 2),)).slots
     (0, 1, 0, 0, 0)
@@ -58,7 +58,7 @@ class Deal:
 
     @cached_property
     def largest(self) -> tuple[int, int]:
-        """The arm that has the most units in a part, and how many.
+        """The arm with the most units in a part, and its number of units.
 
         >>> Deal(1, ((0, 1, 0), (0, 0, 1))).largest
         (0, 2)
@@ -67,7 +67,7 @@ class Deal:
 
     @property
     def kept(self) -> Parts:
-        """The parts without what was struck."""
+        """The parts without the slots of dropped arms."""
         return _without(self.parts, self.struck) if self.struck else self.parts
 
     @cached_property
@@ -86,14 +86,14 @@ class Deal:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """How many units each part has."""
+        """Number of units in each part."""
         return tuple(len(part) for part in self.kept)
 
 
-# Parts come in few orders.
+# Cached, since parts have few different orders.
 @lru_cache(maxsize=1024)
 def largest_in(part: tuple[int, ...]) -> tuple[int, int]:
-    """Return the arm that has the most units in a part of a block, and how many.
+    """Return the arm with the most units in a part of a block, and its number of units.
 
     >>> largest_in((1, 0, 1)), largest_in((1, 0))
     ((1, 2), (0, 1))
@@ -104,11 +104,11 @@ def largest_in(part: tuple[int, ...]) -> tuple[int, int]:
 
 
 UnderWay = tuple[tuple[int, int, int], ...]
-"""Blocks that are not folded: the largest arm of each and its units, and how many there are."""
+"""Blocks that are not folded, by their largest arm and its units: (arm, units, blocks)."""
 
 
 def with_blocks(under_way: UnderWay, largest: tuple[int, int], count: int) -> UnderWay:
-    """Return the blocks that are not folded with some more of a kind, or fewer.
+    """Return the blocks that are not folded, after adding `count` blocks of a kind.
 
     >>> with_blocks(with_blocks((), (0, 1), 3), (0, 1), -1)
     ((0, 1, 2),)
@@ -119,7 +119,7 @@ def with_blocks(under_way: UnderWay, largest: tuple[int, int], count: int) -> Un
 
 
 def is_struck(struck: Struck, arm: int, slot: int) -> bool:
-    """Whether an arm gets nothing in a slot of a block, since it was dropped by hand before it."""
+    """Whether a slot of an arm is not handed out, because the arm was dropped before it."""
     return any(arm == out and slot >= since for out, since in struck)
 
 
@@ -131,10 +131,10 @@ def _without(parts: Parts, struck: Struck) -> Parts:
     )
 
 
-# Short parts come in few orders.
+# Cached, since short parts have few different orders.
 @lru_cache(maxsize=1024)
 def chances_in(part: tuple[int, ...]) -> tuple[float, ...]:
-    """The probability of the arm in each slot of a shuffled part, given the slots before it.
+    """Return the probability of the arm in each slot of a shuffled part, given earlier slots.
 
     >>> chances_in((0, 1, 0))
     (0.6666666666666666, 0.5, 1.0)

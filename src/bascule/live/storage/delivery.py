@@ -1,4 +1,4 @@
-"""Who gets into a new experiment, beside the other experiments of a store: layers and holdouts."""
+"""Layers and holdouts: who gets into a new experiment, given the others of the store."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LOCK = "LOCK TABLE experiments IN SHARE ROW EXCLUSIVE MODE"
 def checked_delivery(
     design: Design, audience: Audience | Mapping[str, Any] | None, values: Mapping[str, Any] | None
 ) -> Delivery:
-    """Return how a test of a design reaches people, or raise what is wrong with it."""
+    """Return the checked audience and arm values of a test; raise `InputError` if invalid."""
     if isinstance(audience, Mapping):
         audience = read_audience(dict(audience))
     if audience is not None and not isinstance(audience, Audience):
@@ -38,12 +38,12 @@ def checked_delivery(
 
 
 def placed(connection: Connection, delivery: Delivery) -> Delivery:
-    """Return the delivery with slots of its layer that no running experiment has."""
+    """Return the delivery with free slots of its layer, which no running experiment has."""
     audience = delivery.audience
     if audience is None or (audience.layer is None and audience.holdout is None):
         return delivery
     if connection.dialect.name != "sqlite":
-        # Two programs that create experiments in a layer at once: the second one waits.
+        # If two programs create experiments in a layer at once, the second one waits.
         execute(connection, _LOCK, ())
     neighbours = [*_others(connection)]
     for name, other in neighbours:
@@ -64,7 +64,7 @@ def placed(connection: Connection, delivery: Delivery) -> Delivery:
 
 
 def check_places(connection: Connection, name: str, delivery: Delivery) -> None:
-    """Raise where an experiment from elsewhere has slots of a layer that a running one has here."""
+    """Raise if an imported experiment shares slots of a layer with a running one of this store."""
     layer = None if delivery.audience is None else delivery.audience.layer
     if layer is None:
         return
@@ -98,7 +98,7 @@ def _placed(layer: Layer, neighbours: list[Layer]) -> Layer:
 
 
 def _others(connection: Connection) -> Iterator[tuple[str, Audience]]:
-    """Return the audiences of all experiments that have not ended."""
+    """Yield the names and audiences of all experiments that have not ended."""
     for name, phase, text in fetch(connection, _OTHERS):
         audience = delivery_from_json(text).audience
         if phase not in ("over", "stopped") and audience is not None:

@@ -1,7 +1,7 @@
-"""Names as a database keeps them: texts that it takes, and what stands in place of erased ones.
+"""Names in a database: which texts can be stored, and the pseudonyms of erased names.
 
-A keyed hash stands in place of the name of an erased unit that has not counted: it finds the unit's
-row, so that its outcomes still count. The key is deleted with the last such unit.
+A keyed hash replaces the name of an erased unit that has not counted: it leads to the unit's row,
+so that its outcomes still count. The key is deleted with the last such unit.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ PREFIX = "erased-"
 
 
 def is_storable(text: object) -> bool:
-    r"""Whether every database takes a text, which has no zero character and no lone surrogate.
+    r"""Whether a value is text without zero characters and lone surrogates, which can be stored.
 
     >>> is_storable("\u00e9"), is_storable("a\0"), is_storable("\ud800")
     (True, False, False)
@@ -29,7 +29,7 @@ def is_storable(text: object) -> bool:
 
 
 def pseudonym(key: str, text: str) -> str:
-    """Return the pseudonym of a name or an event id: a hash with a key.
+    """Return the pseudonym of a name or an event id: a keyed hash.
 
     >>> pseudonym("00ff", "user-42")
     'erased-8ac2c133137a6ff65964fa655c660af5'
@@ -39,5 +39,5 @@ def pseudonym(key: str, text: str) -> str:
 
 
 def is_erased(unit: str) -> bool:
-    """Whether a name is the pseudonym of an erased one."""
+    """Whether a name is the pseudonym of an erased unit."""
     return unit.startswith(PREFIX)

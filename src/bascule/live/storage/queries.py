@@ -44,7 +44,7 @@ _ARMS = "SELECT unit, arm FROM LISTED assignments WHERE experiment = ? AND unit 
 _ASSIGNED = (
     f"{_ASSIGNMENT} assignments WHERE experiment = ? AND number >= ? ORDER BY number LIMIT ?"
 )
-# Blocks that were dealt together are one row, with the number of the first.
+# Blocks that were dealt together are stored in one row, with the number of the first.
 _RUN = (
     "SELECT number, slots FROM blocks WHERE experiment = ? AND number <= ? "
     "ORDER BY number DESC LIMIT 1"
@@ -68,7 +68,7 @@ _TAKEN = (
     "WHERE experiment = ? AND event IS_LISTED"
 )
 Requests = dict[str, tuple[str, float]]
-"""The unit and the time of each request, by its id."""
+"""Unit and time of each request, by request id."""
 
 _REQUESTS = (
     "SELECT event, number, min(outcomes.at) FROM LISTED outcomes "
@@ -119,12 +119,12 @@ class Loaded(NamedTuple):
 def load(
     connection: Connection, experiment: int, name: str, known: Loaded | None, lock: bool = False
 ) -> tuple[Loaded, float | None]:
-    """Return an experiment as it is now; `known` saves reading what has not changed.
+    """Return an experiment as it is now; `known` is reused if its version has not changed.
 
-    With `lock` nobody else changes it until the transaction ends, and with it comes the time of the
-    database's clock, where that is not the clock of this machine.
+    With `lock`, nobody else can change it until the transaction ends, and on PostgreSQL the time of
+    the database's clock is returned too.
     """
-    # SQLite has one writer at a time, who holds the lock already.
+    # SQLite has one writer at a time, which already holds the lock.
     locks = lock and connection.dialect.name != "sqlite"
     rows = fetch(connection, _VERSION_LOCKED if locks else _VERSION, experiment)
     if not rows:
@@ -136,7 +136,7 @@ def load(
 
 
 def stored_row(connection: Connection, experiment: int, name: str) -> Loaded:
-    """Return an experiment from its row, or raise one of `DAMAGE` if that cannot be read."""
+    """Return an experiment from its row; raise one of `DAMAGE` if the row cannot be read."""
     rows = fetch(connection, _LOADED, experiment)
     if not rows:
         raise gone(name)
@@ -147,20 +147,20 @@ def stored_row(connection: Connection, experiment: int, name: str) -> Loaded:
 
 
 def gone(name: str, known: Iterable[str] = ()) -> InputError:
-    """Return the error that there is no such experiment, with the `known` name that is meant."""
+    """Return the error for an unknown experiment, with a suggestion from the `known` names."""
     words = meant(name, known)[2:] or "check its name in the list of experiments"
     message = f"there is no experiment {name!r:.120}: {words}"
     return InputError("experiment", message, kind="not_found")
 
 
 def number_of(connection: Connection, name: str) -> int | None:
-    """Return the number of the experiment of a name; None if there is none."""
+    """Return the number of the experiment with a name, or None if there is none."""
     rows = fetch(connection, _NUMBER, name) if is_storable(name) else ()
     return rows[0][0] if rows else None
 
 
 class Listed(NamedTuple):
-    """An experiment in a list of all."""
+    """An entry in the list of all experiments."""
 
     id: int
     name: str
@@ -170,7 +170,7 @@ class Listed(NamedTuple):
 
 def all_experiments(connection: Connection) -> list[Listed]:
     """Return all experiments, the oldest first."""
-    # A name that is no text, in a damaged file, is shown as such.
+    # In a damaged file, a name may not be text: its repr is shown.
     return [
         Listed(number, name if isinstance(name, str) else f"{name!r:.60}", phase, version)
         for number, name, phase, version in fetch(connection, _NAMES)
@@ -192,12 +192,12 @@ def delete_experiment(connection: Connection, number: int) -> None:
 
 
 def event_value(value: float, per: float | None) -> Value:
-    """Return the value of an event as it is stored: a number, or a pair of them for a ratio."""
+    """Return the stored value of an event: a number, or a pair for a ratio."""
     return value if per is None else Pair(value, per)
 
 
 def with_parts(row: tuple[object, ...]) -> tuple[object, ...]:
-    """Return the row of an outcome as it is stored, with both parts of a ratio's value.
+    """Return the row of an outcome as it is stored, with the value of a ratio in two columns.
 
     >>> with_parts((1, 7, Pair(3.0, 4.0), 0.0, 0.0, None, None, None))
     (1, 7, 3.0, 0.0, 0.0, None, None, None, 4.0)
@@ -221,21 +221,21 @@ class Rows(NamedTuple):
         return fetch_listed(self.connection, statement, self.experiment, values)
 
     def find_arms(self, units: Sequence[str]) -> dict[str, int]:
-        """The arms of those of the units that have one."""
+        """Return the arms of the units that are assigned."""
         return dict(map(tuple, self._listed(_ARMS, units)))
 
     def find_units(self, units: Sequence[str]) -> dict[str, Assignment]:
-        """The assignments of those of the units that have one."""
+        """Return the assignments of the units that are assigned."""
         return {row[0]: Assignment(*row) for row in self._listed(_UNITS, units)}
 
     def identities(self, units: Sequence[str]) -> dict[str, str]:
-        """The identities of those of the names that were linked to another."""
+        """Return the identities of the names that are linked to another one."""
         return dict(map(tuple, self._listed(_IDENTITIES, units)))
 
     def identify(self, units: Sequence[str], names: Names) -> dict[str, str]:
-        """Return the identity of each of the names: itself, or what it was linked to.
+        """Return the identity of each name: itself, or the name that it is linked to.
 
-        That of a unit that was erased before it has counted is its pseudonym.
+        The identity of a unit that was erased before it counted is its pseudonym.
         """
         identities = dict(zip(units, units, strict=True))
         if names.links:
@@ -250,21 +250,21 @@ class Rows(NamedTuple):
         return identities
 
     def names_of(self, identities: Sequence[str]) -> list[str]:
-        """All names that were linked to one of the identities."""
+        """Return all names that are linked to one of the identities."""
         return [row[0] for row in self._listed(_NAMES_OF, identities)]
 
     def add_link(self, unit: str, identity: str) -> None:
-        """Make an identity the unit of a name, and of all names that were linked to that before."""
+        """Link a name, and all names that were linked to it before, to an identity."""
         execute(self.connection, _MOVE_LINKS, (identity, self.experiment, unit))
         execute(self.connection, _ADD_LINK, (self.experiment, unit, identity))
 
     def find_deals(self, first: int, last: int) -> dict[int, Deal]:
-        """Blocks as they were dealt, by their numbers: all of those, and maybe some around them."""
+        """Return the blocks from `first` to `last`, and maybe some around them, by number."""
         rows = [*self._read(_RUN, first), *self._read(_RUNS_AFTER, first, last)]
         return {deal.number: deal for row in rows for deal in run_from_json(*row)}
 
     def deal_again(self, deal: Deal) -> None:
-        """Replace a block by what is left of it."""
+        """Replace a stored block after an arm was struck from it."""
         ((first, slots),) = self._read(_RUN, deal.number)
         run = run_from_json(first, slots)
         run[deal.number - first] = deal
@@ -272,20 +272,20 @@ class Rows(NamedTuple):
         execute(self.connection, _DEAL_AGAIN, (written, self.experiment, first))
 
     def assigned_from(self, number: int, limit: int) -> list[Assignment]:
-        """Units from that number on, in the order of their assignment."""
+        """Return at most `limit` units from a number on, in the order of their assignment."""
         return [Assignment(*row) for row in self._read(_ASSIGNED, number, limit)]
 
     def events_of(self, first: int, last: int) -> dict[int, dict[str | None, list[Value]]]:
-        """The values of the events of units, by their numbers and metrics, in the order of time."""
+        """Return the event values of units in order of time, by unit number and metric."""
         events: dict[int, dict[str | None, list[Value]]] = {}
         for number, metric, *value in self._read(_EVENTS, first, last):
             events.setdefault(number, {}).setdefault(metric, []).append(event_value(*value))
         return events
 
     def events_of_stage(self, stage: int) -> Sequence[tuple[int, int, float, float, float]]:
-        """Events that count at the end of a stage: number, arm, arrival of the unit, when, value.
+        """Return the events of a stage: the unit's number, arm and arrival, then time and value.
 
-        The arms and arrivals are looked up by number; a join would be left to the planner.
+        Arms and arrivals are looked up by number, since a planner might run a join slowly.
         """
         events = self._read(_EVENTS_OF_STAGE, stage)
         numbers = [*dict.fromkeys(number for number, _, _ in events)]
@@ -296,11 +296,11 @@ class Rows(NamedTuple):
         ]
 
     def first_events(self, numbers: Sequence[int]) -> dict[int, float]:
-        """Return when each of the units had its first event, if it had one."""
+        """Return the time at which the first event of each unit was received, if it has any."""
         return dict(map(tuple, self._listed(_FIRST_EVENTS, numbers)))
 
     def taken_ids(self, ids: list[str]) -> dict[tuple[str, str | None], tuple[int, object]]:
-        """Which event ids were used for which metric, each with the unit's number and the value."""
+        """Return the used event ids with their metrics, each with the unit's number and value."""
         rows = self._listed(_TAKEN, ids)
         return {
             (event, metric): (number, event_value(value, per))
@@ -308,9 +308,9 @@ class Rows(NamedTuple):
         }
 
     def requests(self, ids: list[str], key: str) -> tuple[Requests, Requests]:
-        """Return whose the first stored and the first excluded events with these ids are.
+        """Return the units and times of the first stored and first excluded events with these ids.
 
-        Ids of erased units are stored as pseudonyms of the `key` of the experiment.
+        Ids of erased units are stored as pseudonyms made with the `key` of the experiment.
         """
         hidden = {pseudonym(key, name): name for name in ids} if key else {}
         asked = [*ids, *hidden]
@@ -326,17 +326,17 @@ class Rows(NamedTuple):
         return first, second
 
     def answered(self, numbers: list[int]) -> set[tuple[int, str | None]]:
-        """Which of the units have an event, with the metrics that they have one of."""
+        """Return the units that have events, each with a metric of which it has one."""
         rows = self._listed(_ANSWERED, numbers)
         return {(number, metric) for number, metric in rows}
 
     def listed(self, ids: list[str]) -> set[tuple[Any, ...]]:
-        """Return which events were excluded before, each with its reason and its metric."""
+        """Return the ids that were excluded before, each with its reason and metric."""
         return set(map(tuple, self._listed(_SET_ASIDE, ids)))
 
 
 def oldest_waiting(connection: Connection, loaded: Loaded) -> float | None:
-    """Return when the first unit came that has not counted; None if there is none."""
+    """Return when the oldest unit that has not counted was enrolled, or None if there is none."""
     state = loaded.state
     if loaded.design.procedure.counts == "stages" or state.pending <= 0:
         return None
@@ -345,7 +345,7 @@ def oldest_waiting(connection: Connection, loaded: Loaded) -> float | None:
 
 
 def check_free(connection: Connection, name: str) -> None:
-    """Raise `InputError` if an experiment has this name."""
+    """Raise `InputError` if there is already an experiment with this name."""
     if number_of(connection, name) is not None:
         message = f"there is an experiment {name!r} already: choose another name"
         raise InputError("name", message, kind="conflict")

@@ -1,4 +1,4 @@
-"""What is kept about experiments beside their units: descriptions, history and the audit log."""
+"""Records about experiments other than their units: descriptions, history and the audit log."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def log(
     action: str,
     detail: Mapping[str, Any],
 ) -> None:
-    """Put an entry into the audit log about an experiment, given by its number and its name."""
+    """Add an entry about an experiment, given by its number and name, to the audit log."""
     execute(connection, _LOG, (*experiment, time, actor, action, json.dumps(detail)))
 
 
 def description_of(connection: Connection, experiment: int) -> str:
-    """Return the description of an experiment; an empty text if it has none."""
+    """Return the description of an experiment, or empty text if it has none."""
     rows = fetch(connection, _DESCRIPTION, experiment)
     return str(rows[0][0]) if rows else ""
 
@@ -60,7 +60,7 @@ def describe(connection: Connection, experiment: int, description: str) -> None:
 def history_of(connection: Connection, experiment: int) -> list[tuple[int, float, AnyStatistics]]:
     """Return the points of a test's history: units folded by then, time, and statistics.
 
-    A point that is damaged is left out and logged; `verify` lists it.
+    A damaged point is left out and logged; `verify` lists it.
     """
     points = []
     for folded, time, statistics in fetch(connection, HISTORY, experiment):
@@ -79,7 +79,7 @@ def history_of(connection: Connection, experiment: int) -> list[tuple[int, float
 def audit_entries(
     connection: Connection, *, name: str | None = None, experiment: int | None = None
 ) -> list[dict[str, Any]]:
-    """Return entries of the audit log, the oldest first: of a name, of an experiment, or all.
+    """Return the audit entries of a name, of an experiment, or all of them, oldest first.
 
     A name may have belonged to several experiments, one after the other.
     """
@@ -114,7 +114,7 @@ def alarms_by_test(connection: Connection) -> dict[int, list[str]]:
 
 
 def _readable(detail: str) -> Any:
-    """Parse the detail of an entry; one that is damaged is shown as it is."""
+    """Parse the detail of an entry; a damaged one is returned as text."""
     try:
         return json.loads(detail)
     except DAMAGE:

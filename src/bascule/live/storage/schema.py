@@ -1,6 +1,6 @@
-"""The tables of a store, the same on SQLite and on PostgreSQL; those of the service are the last.
+"""The tables of a store, the same on SQLite and PostgreSQL; the service's tables come last.
 
-They are made in an empty database; a newer or foreign one is never touched.
+They are created in an empty database; one of another version or program is never changed.
 
 Times are seconds since 1970-01-01 in UTC. Arms are counted from 0, and so are the units of a test.
 """
@@ -71,13 +71,13 @@ CREATE TABLE service_deliveries (
     due DOUBLE PRECISION NOT NULL, state TEXT NOT NULL, detail TEXT NOT NULL,
     PRIMARY KEY (url, audit));
 """
-"""The statements that make the tables.
+"""SQL statements that create the tables.
 
 - `experiments.delivery` is JSON: who gets in, and the values of the arms.
-- `outcomes.metric` is the name of the metric; none for the primary one. Of a request, say, each
-  metric has one outcome with the same event.
-- `outcomes.stage` is the stage at whose end it counts, where outcomes recur, and `outcomes.per` the
-  denominator of a ratio, whose numerator the value is.
+- `outcomes.metric` is the name of the metric, NULL for the primary one. Outcomes of several metrics
+  may have the same event, such as a request.
+- `outcomes.stage` is the stage at whose end a recurring outcome counts, and `outcomes.per` is the
+  denominator of a ratio, whose numerator is the value.
 """
 
 DIALECTS = {
@@ -94,15 +94,15 @@ DIALECTS = {
 }
 """The SQL that replaces each placeholder of the schema, by database.
 
-`NUMBERED` rows never get the number of a deleted one: a handle on a deleted experiment must not
-find another one. Rows `BY_KEY` are stored in the order of their key alone: a third less to write.
+`NUMBERED` rows never reuse the number of a deleted row: a handle on a deleted experiment must not
+find another one. Rows `BY_KEY` are stored in key order without a row id: a third less to write.
 """
 
 COLUMNS = {
     table: tuple(re.findall(r'([a-z_]+)"? [A-Z]', columns))
     for table, columns in re.findall(r"CREATE TABLE (\w+) \((.*?)\)(?: BY_KEY)?;", SCHEMA, re.S)
 }
-"""The columns of each table, in order."""
+"""Columns of each table, in order."""
 
 OF_EXPERIMENT = (
     *("assignments", "blocks", "outcomes", "set_aside", "history", "erased", "descriptions"),
@@ -112,7 +112,7 @@ OF_EXPERIMENT = (
 
 
 def statements_of(dialect: str) -> list[str]:
-    """Return the statements that make the tables in a database of a kind."""
+    """Return the statements that create the tables in a dialect of SQL."""
     schema = SCHEMA
     for word, meaning in DIALECTS[dialect].items():
         schema = re.sub(rf"\b{word}\b", meaning, schema)
@@ -132,23 +132,23 @@ APPEND_ONLY = {
         "FOR EACH ROW EXECUTE FUNCTION audit_keeps()",
     ),
 }
-"""Statements that let the audit log grow and never change."""
+"""Statements that make the audit log append-only."""
 
 VERSION_TABLE = "bascule_version"
 
 VERSION = "1"
-"""The version of the tables that this program makes and uses."""
+"""Version of the tables that this program creates and uses."""
 
 MARK = 0x62617363
 """The application_id of the SQLite files of stores: "basc"."""
 
 
 def make_tables(connection: Connection, name: str) -> None:
-    """Make the tables of an empty database, inside the caller's transaction."""
+    """Create the tables in an empty database, inside the caller's transaction."""
     if check_version(connection, name):
         return
     if connection.dialect.name == "postgresql":
-        # Two programs that open a new store at once: the second one waits, and finds it made.
+        # If two programs open a new store at once, the second one waits and finds the tables.
         connection.execute(text(f"SELECT pg_advisory_xact_lock({MARK})"))
         if check_version(connection, name):
             return
@@ -163,7 +163,7 @@ def make_tables(connection: Connection, name: str) -> None:
 
 
 def check_version(connection: Connection, name: str) -> bool:
-    """Return whether a database has the tables; raise where they are those of another version."""
+    """Return whether a database has the tables; raise if they are of another version."""
     version = stored_version(connection, name)
     if version not in (None, VERSION):
         raise InputError(
@@ -175,7 +175,7 @@ def check_version(connection: Connection, name: str) -> bool:
 
 
 def schema_problems(connection: Connection) -> list[str]:
-    """Return what a store of this version lacks of its tables, columns and triggers."""
+    """Return messages about the tables, columns and triggers that a store lacks."""
     inspector, problems = inspect(connection), []
     names = set(inspector.get_table_names())
     for table, columns in COLUMNS.items():
@@ -203,7 +203,7 @@ _TRIGGERS = {
 
 
 def stored_version(connection: Connection, name: str) -> str | None:
-    """Return the version of a store's tables; None for an empty database; raise for others'."""
+    """Return the version of a store's tables, None if empty; raise if it has foreign tables."""
     tables = set(inspect(connection).get_table_names())
     if VERSION_TABLE in tables:
         asked = f"SELECT * FROM {VERSION_TABLE}"  # nosec B608: the name is a constant

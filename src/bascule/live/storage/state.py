@@ -1,8 +1,8 @@
-"""The state of a live test: all that its next step and its status need.
+"""The state of a live test: the data for its next step and its status.
 
 It is stored as JSON, which `storage.state_json` writes and reads.
-Nothing here grows with the number of units. The raw log, from which all of it can be computed
-again, is in the tables of assignments and outcomes.
+Nothing here grows with the number of units. The raw log, from which all of it can be recomputed, is
+in the tables of assignments and outcomes.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.storage.deals import StoredSignals, UnderWay
 
 Phase = Literal["ready", "running", "paused", "decided", "over", "stopped"]
-"""`over` is the end without a decision, at a cap or a deadline; `stopped` the end by hand."""
+"""Phases of a test; `over` is an end without a decision, `stopped` an end by hand."""
 
 MOST_EXCLUDED = 100_000
-"""Excluded outcomes of a test that are listed; any client can send more, which are counted."""
+"""Maximum number of excluded outcomes that a test lists; further ones are only counted."""
 
 OPEN: tuple[Phase, ...] = ("ready", "running", "paused")
-"""States in which outcomes still count."""
+"""Phases in which outcomes still count."""
 
 
 class Assignment(NamedTuple):
-    """A unit and its arm: which unit of the test it is, when it came, and how likely that arm was.
+    """A unit with its arm: its number in the test, when it came, and the arm's probability.
 
-    `deal` is the block it came in, in tests that have blocks, and `covariates` the JSON list of
-    what was known of it, in tests that have covariates.
+    `deal` is the number of its block, in tests that have blocks, and `covariates` is the JSON list
+    of its covariates, in tests that have them.
     """
 
     unit: str
@@ -49,7 +49,7 @@ class Assignment(NamedTuple):
 
 
 class ArmValues(NamedTuple):
-    """The name of each arm, and the value that its units are served."""
+    """The names of the arms, and the values that are served to their units."""
 
     names: tuple[str, ...]
     values: tuple[Any, ...]
@@ -57,11 +57,11 @@ class ArmValues(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A decision as it was announced: after how many units, and when. It never changes.
+    """An announced decision, with the number of units and the time; it never changes.
 
-    `harm` names the metrics on which all treatments were harmful, where that is why it fell, and
-    `keep` is the arm to keep where no difference matters. `by` says whether the primary metric or
-    the guardrails decided.
+    `harm` names the metrics on which all treatments were harmful, if that was the reason, and
+    `keep` is the arm to keep if there is no relevant difference. `by` says whether the primary
+    metric or the guardrails decided.
     """
 
     arm: int | None
@@ -76,16 +76,16 @@ class Verdict:
 
     @classmethod
     def of(cls, decision: Decision, units: int, time: float, keep: int | None = None) -> Verdict:
-        """The decision that the data allow, with the moment at which it is announced."""
+        """Return a decision with the number of units and the time of its announcement."""
         named = decision.arm, decision.name, decision.error, decision.guarantee
         return cls(*named, units, time, decision.harm, keep, decision.by)
 
 
 class StageUnits(NamedTuple):
-    """Units of an arm that came in one stage, and the sum of their outcomes that have counted.
+    """Number of units of an arm that came in one stage, and the sum of their counted outcomes.
 
-    `late` is 0 for those who came the moment at which it began, and 1 for all others: these give
-    their first outcome a stage later.
+    `late` is 0 for units that came exactly when the stage began, and 1 for all others, whose first
+    outcome counts a stage later.
     """
 
     arm: int
@@ -96,14 +96,14 @@ class StageUnits(NamedTuple):
 
 
 class Control(NamedTuple):
-    """What operators have set, and the terms on which the open block was begun.
+    """Settings by operators, and the terms on which the open block began.
 
-    `since` is when the test was started last, None while it does not run, and `ran` the seconds for
-    which it had run before. `share` is the share of the traffic that gets into the open block,
-    `step` the step of the ramp, -1 before the first, and `first` the number of the first unit that
-    came since that step. `moved` has dropped arms, each with the arm that its users are served.
-    `everyone` is the arm that all are served after a stop by hand, and `released` whether everyone
-    is served the winner.
+    `since` is when the test was last started, None while it does not run, and `ran` is the number
+    of seconds for which it had run before. `share` is the share of the traffic that is admitted to
+    the open block, `step` is the step of the ramp, -1 before the first, and `first` is the number
+    of the first unit since that step. `moved` has the dropped arms, each with the arm that its
+    users are served. `everyone` is the arm that is served to everyone after a stop by hand, and
+    `released` says whether everyone is served the winner.
     """
 
     since: float | None = None
@@ -117,76 +117,76 @@ class Control(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """How many units there were at a time."""
+    """Number of units that were enrolled by a time."""
 
     units: int
     time: float
 
 
 class Enrolment(NamedTuple):
-    """Who has come, and the block that new units are placed in. Enrolling changes it."""
+    """The units enrolled so far, and the block for new units. Enrolling changes it."""
 
     assigned: tuple[int, ...]
-    """The units of each arm."""
+    """Number of units of each arm."""
     latest: float = 0.0
-    """When the last unit came."""
+    """Time at which the last unit came."""
     marks: tuple[Mark, ...] = ()
-    """Marks at each growth by a hundredth in the last twentieth, or since traffic was changed."""
+    """Marks at each growth by 1 %, over the last 5 % of growth or since the traffic was changed."""
     origin: float | None = None
-    """When the first unit came, where a calendar or stages begin with it."""
+    """Time of the first unit, in tests whose calendar or stages begin with it."""
     crowd: tuple[StageUnits, ...] = ()
-    """Who came in each stage, where outcomes recur."""
+    """Units that came in each stage, in tests with recurring outcomes."""
     deal: int = 0
-    """The number of the block that was dealt last."""
+    """Number of the last block that was dealt."""
     handed: int = 0
-    """Places of that block that have units."""
+    """Number of filled places in that block."""
     left: int = 0
-    """Places of that block that have none yet."""
+    """Number of free places in that block."""
     under_way: UnderWay = ()
-    """Blocks that are dealt and not folded, where a horizon makes them count."""
+    """Blocks that are dealt but not folded, in tests with a horizon."""
     lacking: int = 0
-    """Units that came without a covariate."""
+    """Number of units with a missing covariate."""
     beyond: int = 0
-    """Units with a covariate beyond its limits."""
+    """Number of units with a covariate beyond its limits."""
 
 
 class OpenBlock(NamedTuple):
-    """Sums of the block that is folded next. A unit that is folded changes it."""
+    """Sums of the block that is folded next. Folding a unit changes it."""
 
     sums: tuple[ArmStatistics, ...]
-    """Those of the primary metric, by arm."""
+    """Sums of the primary metric, by arm."""
     metrics: tuple[tuple[ArmStatistics, ...], ...] = ()
-    """Those of the other metrics."""
+    """Sums of the other metrics, each by arm."""
     covariates: tuple[float, ...] = ()
-    """Those of the covariates."""
+    """Sums of the covariates."""
     lacking: tuple[tuple[int, ...], ...] = ()
-    """Units of each arm without a value of each metric, the primary one first."""
+    """Numbers of units without a value, by metric (the primary one first) and arm."""
     number: int = 1
-    """The number of the block."""
+    """Number of the block."""
     part: int = 0
-    """The part of it that is folded next."""
+    """Index of the part of that block that is folded next."""
 
 
 class Front(NamedTuple):
-    """Metrics that count `wait` seconds after a unit has come, before the unit itself does."""
+    """Metrics that count `wait` seconds after a unit has come, before the primary metric does."""
 
     wait: float
     metrics: tuple[int, ...]
-    """Their places in the design."""
+    """Indices of these metrics in the design."""
     folded: int = 0
-    """The first units, which have counted in them."""
+    """Number of units that have counted in these metrics, in order of arrival."""
     folding: int = 1
-    """The number of the block that is folded next."""
+    """Number of the block that is folded next."""
     part: int = 0
-    """The part of it that is folded next."""
+    """Index of the part of that block that is folded next."""
     units: int = 0
-    """Units of that part that have counted."""
+    """Number of units of that part that have counted."""
     due: float | None = None
-    """When the next unit counts, None where no unit is known to wait."""
+    """Time at which the next unit counts, None if no unit is known to wait."""
 
 
 def fronts_of(design: Design) -> tuple[Front, ...]:
-    """Return the metrics of a design that count before their units do, the shortest window first.
+    """Return the metrics with shorter windows than the primary one, shortest window first.
 
     >>> import bascule as bs
     >>> week, hour = bs.Measure("7d", "any"), bs.Measure("1h", "any")
@@ -197,7 +197,7 @@ def fronts_of(design: Design) -> tuple[Front, ...]:
     """
     window = design.matures(0.0) if design.procedure.counts == "blocks" else None
     if window is None or design.withholds or design.measure_on:
-        # With a calendar, units count in the order of time, each with all its metrics.
+        # With a calendar, units count in order of time, each with all its metrics.
         return ()
     by_wait: dict[float, list[int]] = {}
     for number, metric in enumerate(design.metrics):
@@ -207,31 +207,31 @@ def fronts_of(design: Design) -> tuple[Front, ...]:
 
 
 class Folding(NamedTuple):
-    """How far the units have counted. Settling changes it."""
+    """Progress of counting the units. Settling changes it."""
 
     folded: int = 0
-    """The first units, which are in the statistics."""
+    """Number of units that are in the statistics, in order of arrival."""
     due: float | None = None
-    """When the next unit matures, where a measure says so."""
+    """Time at which the next unit matures, if the design has a measure."""
     backlog: bool = False
-    """Whether more units could be folded at once."""
+    """Whether more units can be folded right away."""
     shown: int = 0
-    """Where the last point of the history is."""
+    """Progress of the test at the last point of the history."""
     fronts: tuple[Front, ...] = ()
-    """How far metrics have counted whose windows close before those of their units."""
+    """Progress of counting in the metrics with shorter windows than the primary one."""
 
 
 class Conclusion(NamedTuple):
-    """The decision, and what counts after it."""
+    """The decision, and the statistics of units that count after it."""
 
     verdict: Verdict | None = None
-    """The decision as it was announced."""
+    """The announced decision."""
     held: Verdict | None = None
-    """A decision that is withheld until the calendar of the design allows it, with the moment at
+    """A decision that is withheld until the calendar of the design allows it, with the time at
     which it was reached."""
     final: Statistics | None = None
-    """From a decision on, withheld or not, the statistics with the units folded since; those of the
-    state stay as they are."""
+    """Statistics that include the units folded since a decision, withheld or not; the statistics of
+    the state stay as they were at the decision."""
     enrolled: tuple[int, ...] = ()
     """Number of units of each arm that were enrolled at the decision."""
 
@@ -240,42 +240,42 @@ class Names(NamedTuple):
     """Names that were erased or linked. Erasing and linking change it."""
 
     erased: int = 0
-    """Units that were erased."""
+    """Number of units that were erased."""
     erasing: tuple[int, ...] = ()
-    """Numbers of those of them that have not counted yet."""
+    """Numbers of the erased units that have not counted yet."""
     key: str = ""
-    """The key with which their names are hashed."""
+    """Key with which their names are hashed."""
     links: int = 0
-    """Names that were linked to another."""
+    """Number of names that were linked to another one."""
     relinked: int = 0
-    """Those of them that had another arm before."""
+    """Number of linked names that had another arm before."""
 
 
 class Counts(NamedTuple):
-    """Events that were counted, capped or refused. Only the status goes by them."""
+    """Numbers of events that were counted, capped or refused; only the status uses them."""
 
     clipped: tuple[tuple[int, ...], ...] = ()
-    """For the primary metric and then for the others, the units of each arm whose outcome lay
-    beyond the limits; empty while there are none."""
+    """Numbers of units with an outcome beyond the limits, by metric (the primary one first) and
+    arm; empty while there are none."""
     events: int = 0
-    """Events of folded units."""
+    """Number of events of folded units."""
     late: int = 0
-    """Events that came after the windows of their units."""
+    """Number of events that came after the windows of their units."""
     unenrolled: int = 0
-    """Outcomes of units that are not in the test."""
+    """Number of outcomes of units that are not in the test."""
     unassigned: int = 0
-    """Outcomes of units that were not assigned before: unknown ones, and those that came later."""
+    """Number of outcomes of unknown units, or from before their unit was assigned."""
     excluded: int = 0
-    """Outcomes that were excluded, or that count otherwise than they were given."""
+    """Number of outcomes that were excluded, or count as another value than given."""
 
     @property
     def unlisted(self) -> int:
-        """Excluded outcomes that came after the list was full."""
+        """Number of excluded outcomes that came after the list was full."""
         return max(0, self.excluded - MOST_EXCLUDED)
 
 
 class ExperimentState(NamedTuple):
-    """All that the next step of a live test and its status need, grouped by what changes it."""
+    """The data for the next step of a live test and its status, grouped by what changes it."""
 
     statistics: AnyStatistics
     """Sums and evidence of the units that have counted."""
@@ -288,11 +288,11 @@ class ExperimentState(NamedTuple):
     counts: Counts = Counts()
     control: Control = Control()
     clock: str = ""
-    """The kind of clock on which the test was created: "machine" or "given"."""
+    """Kind of clock on which the test was created: "machine" or "given"."""
 
     @classmethod
     def empty(cls, design: Design) -> ExperimentState:
-        """Before the first unit."""
+        """Return the state before the first unit."""
         empty = (ArmStatistics(),) * len(design.arms)
         return cls(
             design.procedure.empty(),
@@ -303,23 +303,23 @@ class ExperimentState(NamedTuple):
 
     @property
     def once(self) -> Statistics:
-        """The statistics, in tests of one outcome per unit."""
+        """The statistics of a test with one outcome per unit."""
         assert isinstance(self.statistics, Statistics)
         return self.statistics
 
     @property
     def latest_statistics(self) -> AnyStatistics:
-        """The statistics of all units that have counted, also of those after a decision."""
+        """The statistics of all units that have counted, including those after a decision."""
         return self.statistics if self.ending.final is None else self.ending.final
 
     @property
     def latest_once(self) -> Statistics:
-        """The latest statistics, in tests of one outcome per unit: the next block goes by them."""
+        """The latest statistics of a test with one outcome per unit, which set the next block."""
         return self.once if self.ending.final is None else self.ending.final
 
     @property
     def progress(self) -> int:
-        """How far the test has come: units that are folded, or stages that are closed."""
+        """Progress of the test: number of folded units, or of closed stages."""
         statistics = self.statistics
         if isinstance(statistics, CohortStatistics):
             return statistics.stage
@@ -327,10 +327,10 @@ class ExperimentState(NamedTuple):
 
     @property
     def units(self) -> int:
-        """Units assigned so far."""
+        """Number of units assigned so far."""
         return sum(self.enrolment.assigned)
 
     @property
     def pending(self) -> int:
-        """Units that have not counted yet."""
+        """Number of units that have not counted yet."""
         return self.units - self.folding.folded

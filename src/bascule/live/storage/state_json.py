@@ -1,7 +1,7 @@
-"""The state of a live test as it is stored: JSON, read by the declarations of its parts.
+"""Write the state of a live test as JSON, and read it by the type declarations of its parts.
 
-In groups of the state, fields at their defaults are left out. A new field needs a default, and a
-field that an earlier version wrote and this one does not have is not read.
+Fields of a group with their default values are left out. A new field needs a default, and fields
+of earlier versions that this one does not have are ignored.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ DAMAGE = (
     AssertionError,
     RecursionError,
 )
-"""What reading or replaying damaged rows may raise."""
+"""Exceptions that reading or replaying damaged rows may raise."""
 
 
 @contextmanager
 def naming_damage(name: str, consequence: str) -> Iterator[None]:
-    """Raise an error that names the experiment, and what follows, if its rows are damaged."""
+    """Raise `InputError` with the experiment's name and a consequence if its rows are damaged."""
     try:
         yield
     except InputError:
@@ -52,7 +52,7 @@ def naming_damage(name: str, consequence: str) -> Iterator[None]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as a type that JSON has."""
+    """Return a value as a type that JSON supports."""
     if isinstance(value, frozenset):
         return sorted(value)
     kind: Any = type(value)
@@ -75,7 +75,7 @@ def _reader(kind: Any) -> TypeAdapter[Any]:
 
 
 def _read(kind: Any, data: Any) -> Any:
-    """Return a value of a kind from its data, or raise `ValueError` that says what is wrong."""
+    """Return a value of a type from its data; raise `ValueError` if the data is invalid."""
     from pydantic import ValidationError
 
     try:
@@ -87,7 +87,7 @@ def _read(kind: Any, data: Any) -> Any:
 
 
 def statistics_to_json(statistics: AnyStatistics) -> str:
-    """Statistics as text.
+    """Return statistics as JSON text.
 
     >>> statistics_from_json(statistics_to_json(Statistics.empty(2))) == Statistics.empty(2)
     True
@@ -96,7 +96,7 @@ def statistics_to_json(statistics: AnyStatistics) -> str:
 
 
 def statistics_from_json(text: str) -> AnyStatistics:
-    """What `statistics_to_json` wrote."""
+    """Return the statistics that `statistics_to_json` wrote."""
     data = json.loads(text)
     read: AnyStatistics = _read(CohortStatistics if "stage" in data else Statistics, data)
     return read
@@ -121,7 +121,7 @@ def _changed(group: Any) -> dict[str, Any]:
 
 
 def state_from_json(text: str, statistics: AnyStatistics) -> ExperimentState:
-    """What `state_to_json` wrote, with its statistics.
+    """Return the state that `state_to_json` wrote, with its statistics.
 
     >>> import bascule as bs
     >>> start = ExperimentState.empty(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2)))
@@ -138,7 +138,7 @@ def state_from_json(text: str, statistics: AnyStatistics) -> ExperimentState:
 
 @cache
 def _groups() -> dict[str, frozenset[str]]:
-    """Return the fields of each group of the state."""
+    """Return the names of the fields of each group of the state."""
     kinds = get_type_hints(ExperimentState)
     return {
         name: frozenset(kind._fields) for name, kind in kinds.items() if hasattr(kind, "_fields")
@@ -146,12 +146,12 @@ def _groups() -> dict[str, frozenset[str]]:
 
 
 def run_to_json(dealt: Iterable[tuple[Parts, Struck, Used | None]]) -> str:
-    """Return blocks dealt one after the other as text: parts, what was struck, what was used."""
+    """Serialize consecutive blocks to JSON, each with its parts, struck arms and sizing inputs."""
     return f"[{','.join(starmap(_block_to_json, dealt))}]"
 
 
 def run_from_json(first: int, text: str) -> list[Deal]:
-    """What `run_to_json` wrote, from the number of the first block.
+    """Return the blocks that `run_to_json` wrote, given the number of the first block.
 
     >>> run_from_json(7, run_to_json([(((0, 1),), (), None)]))
     [Deal(number=7, parts=((0, 1),), struck=(), used=None)]
@@ -172,7 +172,7 @@ def _block_to_json(parts: Parts, struck: Struck, used: Used | None) -> str:
     return text if used is None else f"{text[:-1]},{_written(used)}]"
 
 
-# Blocks that are dealt in a row come in few orders.
+# Cached, since consecutive blocks have few different orders.
 @lru_cache(maxsize=1024)
 def _parts_to_json(parts: Parts, struck: Struck) -> str:
     return _written([parts, struck])

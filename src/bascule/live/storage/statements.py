@@ -1,8 +1,8 @@
-"""How statements reach the database.
+"""Send SQL statements to the database.
 
-Statements are plain text that goes straight to the driver: to put them together from the schema
-takes longer than to answer them. `FROM LISTED` and `IS_LISTED` stand for rows that are looked up by
-a list of values; each database has a form of its own that uses the index for every one of them.
+Statements are plain text that goes straight to the driver: composing them with SQLAlchemy takes
+longer than answering them. `FROM LISTED` and `IS_LISTED` stand for rows that are looked up by a
+list of values; each database has its own form that uses the index for every value.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from sqlalchemy import Connection
 from bascule.live.storage.databases.postgresql import copy_in
 
 COPIED_FROM = 8
-"""Rows from which on PostgreSQL takes a COPY sooner than single inserts."""
+"""Minimum number of rows for which COPY is faster than single inserts on PostgreSQL."""
 
 INSERTED_TOGETHER = 32
-"""Rows of one statement in SQLite, which takes a fifth less time for them than one by one."""
+"""Number of rows that one statement inserts in SQLite, a fifth faster than one by one."""
 
 
 _DATABASE_TIME = "SELECT extract(epoch FROM clock_timestamp())"
@@ -31,7 +31,7 @@ def fetch(connection: Connection, statement: str, *values: Any) -> Sequence[Any]
     """Return the rows of a query."""
     if connection.dialect.name != "sqlite":
         return connection.exec_driver_sql(statement.replace("?", "%s"), values).fetchall()
-    # The driver itself answers short questions in a tenth of the time.
+    # The driver itself answers short queries in a tenth of SQLAlchemy's time.
     driver: Any = connection.connection.dbapi_connection
     rows: Sequence[Any] = driver.execute(statement, values).fetchall()
     return rows
@@ -40,10 +40,10 @@ def fetch(connection: Connection, statement: str, *values: Any) -> Sequence[Any]
 def fetch_listed(
     connection: Connection, statement: str, experiment: int, listed: Sequence[Any]
 ) -> Sequence[Any]:
-    """Return the rows of an experiment that match a list of values; none for an empty list.
+    """Return the rows of an experiment that match a list of values.
 
-    The list is sent as one text: the statement is the same for any length, and a driver takes
-    longer to send an array.
+    The list is sent as one JSON text: the statement is then the same for any length, and a driver
+    would take longer to send an array.
     """
     if not listed:
         return []
@@ -53,30 +53,30 @@ def fetch_listed(
 
 @cache
 def in_postgresql(statement: str) -> str:
-    """A statement with a list as PostgreSQL takes it: the list comes first.
+    """Return a statement with a list in PostgreSQL's form; the list is the first parameter.
 
-    Each value is looked up on its own. With `= ANY`, a table that has grown since its statistics
-    were taken is gone through, and each row compared with the whole list.
+    Each value is looked up on its own. With `= ANY`, PostgreSQL would scan a table that has grown
+    since its statistics were taken, and compare each row with the whole list.
     """
     value = "listed.value::bigint" if "number IS_LISTED" in statement else "listed.value"
     single = statement.replace("LISTED ", "", 1).replace("IS_LISTED", f"= {value}")
     listed = "json_array_elements_text(?::json) AS listed(value)"
-    # Without an offset it might be made a join again.
+    # Without an offset, the planner might turn it into a join.
     return f"SELECT found.* FROM {listed} CROSS JOIN LATERAL ({single} OFFSET 0) AS found"  # nosec B608
 
 
 @cache
 def in_sqlite(statement: str) -> str:
-    """A statement with a list as SQLite takes it: the list comes first.
+    """Return a statement with a list in SQLite's form; the list is the first parameter.
 
-    Left to itself, SQLite may rather go through all units of a test; a cross join keeps its order.
+    A cross join keeps the order of the tables; otherwise SQLite might scan all units of a test.
     """
     first = statement.replace("LISTED ", "json_each(?) AS listed CROSS JOIN ", 1)
     return first.replace("IS_LISTED", "= listed.value")
 
 
 def execute(connection: Connection, statement: str, values: Sequence[Any]) -> None:
-    """Change what is stored: with one row of values, or with a list of many."""
+    """Execute a statement that changes data, with one row of values or a list of rows."""
     if connection.dialect.name != "sqlite":
         connection.exec_driver_sql(statement.replace("?", "%s"), values)
         return
@@ -109,12 +109,12 @@ def insert(
 
 @cache
 def _inserting(table: str, columns: tuple[str, ...]) -> tuple[str, str, str]:
-    """A table with its columns, whose names come from the schema, and how to insert one or many."""
+    """Return a table with its columns, and the statements that insert one row and many."""
     quoted, marks = ", ".join(f'"{column}"' for column in columns), ", ".join("?" for _ in columns)
     head = f"{table} ({quoted})"
     single = f"INSERT INTO {head} VALUES ({marks})"  # nosec B608
-    # An error ends the transaction, so that SQLite need not be able to undo the statement alone,
-    # for which it would copy every page that the rows change.
+    # An error ends the whole transaction anyway. With OR FAIL, SQLite need not be able to undo the
+    # statement alone, for which it would copy every page that the rows change.
     several = single.replace("INSERT", "INSERT OR FAIL", 1) + f", ({marks})" * (
         INSERTED_TOGETHER - 1
     )
@@ -122,13 +122,13 @@ def _inserting(table: str, columns: tuple[str, ...]) -> tuple[str, str, str]:
 
 
 def database_time(connection: Connection) -> float | None:
-    """Return the time of the database's clock, where that is not the clock of this machine."""
+    """Return the time of the database's clock; None on SQLite, which uses the machine's clock."""
     if connection.dialect.name == "sqlite":
         return None
     return float(fetch(connection, _DATABASE_TIME)[0][0])
 
 
 def shared_time(connection: Connection, machine: float) -> float:
-    """Return the time that all programs of a store use: the database's, or else the machine's."""
+    """Return the time for all programs of a store: the database's, or else the machine's."""
     database_now = database_time(connection)
     return machine if database_now is None else database_now

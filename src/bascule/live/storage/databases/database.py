@@ -1,9 +1,9 @@
-"""A database as a store needs it: durable transactions, snapshots, and errors that can be read.
+"""The database of a store: durable transactions, snapshots, and readable errors.
 
-Calls that assign and record have connections of their own, so no report can keep them waiting:
-`writing` and `reading_hot` are theirs, `reading` is for short reads, and `reporting` for reads that
-may take long, of which few run at a time. Every read is one snapshot of the tables. In memory there
-is one connection, which everyone shares.
+Calls that assign and record have their own connections, so that no report can delay them: they use
+`writing` and `reading_hot`. `reading` is for short reads, and `reporting` for long reads, of which
+few run at a time. Every read is one snapshot of the tables. A database in memory has a single
+connection, which everyone shares.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from bascule.live.storage.schema import make_tables, stored_version
 HOT = PoolLimits(kept=4, more=6, statement=15.0)
 READS = PoolLimits(kept=5, more=10, statement=15.0)
 REPORTS = PoolLimits(kept=2, more=0, statement=300.0, wait=60.0, reads_all=True)
-"""Connections for assigning and recording, for short reads, and for reads that may take long."""
+"""Pool limits for long reads; `HOT` is for assigning and recording, `READS` for short reads."""
 
 LONGEST_COPY = 3600.0
 
@@ -71,7 +71,7 @@ class _TakenBackError(Exception):
 
 
 class Database:
-    """Connections to one database, whose tables are made if it is empty.
+    """Connections to one database; if it is empty, its tables are created.
 
     If `make` is false, the database is opened without creating tables. Error messages show `name`,
     or the location if no name is given.
@@ -82,7 +82,7 @@ class Database:
         self._is_closed = False
         self._process = os.getpid()
         self._is_memory = location == MEMORY
-        # In memory there is one connection, which everyone shares.
+        # A database in memory has a single connection, which everyone shares.
         self._alone = RLock()
         self._current: Connection | None = None
         self._active_reads: list[Any] = []
@@ -115,7 +115,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Run a transaction that is on disk when it ends, or has not happened."""
+        """Run a transaction that is on disk when it ends, or is rolled back on an error."""
         self.check_open()
         try:
             with self._begin() as connection:
@@ -131,20 +131,20 @@ class Database:
                 connection.execute(text("PRAGMA secure_delete = ON"))
             yield connection
         if self._writer is not None:
-            # The log beside the file has the rows as they were.
+            # The write-ahead log still has the deleted rows.
             with suppress(*FAILURES):
                 self._writer.checkpoint()
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Read one moment's state of the tables, in a transaction that waits for nobody."""
+        """Return a context with a snapshot of the tables, which waits for no other transaction."""
         return self._snapshot(self._reads)
 
     def reading_hot(self) -> AbstractContextManager[Connection]:
-        """Read one moment's state on the connections of those who assign and record."""
+        """Return a context with a snapshot, on a connection for assigning and recording."""
         return self._snapshot(self._hot)
 
     def reporting(self) -> AbstractContextManager[Connection]:
-        """Read one moment's state of the tables, for as long as it takes; few at a time."""
+        """Return a context with a snapshot for long reads, of which few run at a time."""
         return self._snapshot(self._reports)
 
     @contextmanager
@@ -159,7 +159,7 @@ class Database:
                     yield connection
                 return
             with engine.connect() as connection, self._counted(connection):
-                # Statements may go straight to the driver, which begins nothing by itself.
+                # Statements may go straight to the driver, which begins no transaction by itself.
                 connection.execution_options(**options).begin()
                 yield connection
         except FAILURES as problem:
@@ -167,7 +167,7 @@ class Database:
 
     @contextmanager
     def _begin_in_memory(self, reading: bool = False) -> Iterator[Connection]:
-        """Run a transaction in memory; a read within one of the same thread is a part of it."""
+        """Run a transaction in memory; a read inside another transaction of the thread joins it."""
         with self._alone:
             before = self._current
             if reading and before is not None:
@@ -182,7 +182,7 @@ class Database:
 
     @contextmanager
     def _counted(self, connection: Connection) -> Iterator[None]:
-        """Count a read of a file, so that closing the store can end it and wait for it."""
+        """Register a read of a file, so that closing the store can interrupt it and wait for it."""
         if self._writer is None:
             yield
             return
@@ -197,26 +197,26 @@ class Database:
                 self._reads_change.notify_all()
 
     def _end_reads(self) -> None:
-        """Interrupt the reads that are under way, and wait a moment until they have ended."""
+        """Interrupt the active reads, and wait a short time until they have ended."""
         with self._reads_change:
             for file in self._active_reads:
                 file.interrupt()
             self._reads_change.wait_for(lambda: not self._active_reads, CHECKPOINT_PATIENCE)
 
     def version(self) -> str | None:
-        """Return the version of the tables, None for an empty database."""
+        """Return the version of the tables, or None for an empty database."""
         with self.reading() as connection:
             return stored_version(connection, self.name)
 
     def check_writable(self) -> None:
-        """Write something and take it back; raise `StoreError` if that fails."""
+        """Write something and roll it back; raise `StoreError` if that fails."""
         with suppress(_TakenBackError), self.writing() as connection:
             connection.execute(text("CREATE TABLE bascule_probe (probe TEXT)"))
             connection.execute(text("INSERT INTO bascule_probe VALUES ('probe')"))
             raise _TakenBackError
 
     def close(self) -> None:
-        """Close every connection; a SQLite file then has everything that was written."""
+        """Close every connection; a SQLite file then contains all data, also that of its log."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -228,12 +228,12 @@ class Database:
         self._hot.dispose()
 
     def check_open(self) -> None:
-        """Raise `StoreError` if it was closed, or opened before this process was forked."""
+        """Raise `StoreError` if the database was closed, or opened before a fork of the process."""
         if self._is_closed:
             raise StoreError(f"{self.name} was closed: open it again")
         # Some servers fork without running Python's hooks, so process numbers are compared.
         if self._process != os.getpid():
-            # Locks that other threads held when the process was forked are never given back.
+            # Locks that other threads held at the fork are never released.
             raise StoreError(f"{self.name} was opened before a fork: open it in this process")
 
     def _error(self, problem: Exception) -> StoreError:
@@ -241,7 +241,7 @@ class Database:
 
 
 def shown(location: str) -> str:
-    """A location as it may be shown: without a password.
+    """Return a location without its password, so that it can be shown.
 
     >>> shown("postgresql://ann:secret@host/tests")
     'postgresql://ann:***@host/tests'
@@ -255,7 +255,7 @@ def shown(location: str) -> str:
 
 
 def _engines(location: str) -> tuple[Engine, Engine, Engine]:
-    """Engines for assigning and recording, for short reads, and for reads that may take long."""
+    """Return engines for assigning and recording, for short reads, and for long reads."""
     if "://" in location:
         return _postgresql(location)
     if location == MEMORY:

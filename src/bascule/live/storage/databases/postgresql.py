@@ -20,32 +20,32 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import IntegrityError, InvalidatePoolError, OperationalError
 
 CONNECT_SECONDS = 5
-"""How long a new connection may take."""
+"""Seconds to wait for a new connection."""
 
 PING_SECONDS = 3.0
-"""How long a connection that was kept may take to show that it is alive."""
+"""Seconds to wait for a pooled connection to show that it is alive."""
 
 GRACE = 5.0
-"""Seconds after the server's own limit at which a connection is closed."""
+"""Seconds to wait beyond the server's own limit before a connection is closed."""
 
 CHECKED_EVERY = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class PoolLimits:
-    """How many connections a pool has, and how many seconds its statements may take."""
+    """Number of connections of a pool, and maximum seconds for its statements and waits."""
 
     kept: int
     more: int
     statement: float
     wait: float = 10.0
-    """Seconds that a caller waits for a connection, or for a lock."""
+    """Seconds that a caller waits for a connection, or a statement for a lock."""
     reads_all: bool = False
-    """Whether statements read whole tables: then rows of two are not looked up one by one."""
+    """Whether statements read whole tables, so that nested loop joins are turned off."""
 
 
 class Overdue:
-    """Closes connections that wait for an answer longer than they may."""
+    """Closes connections whose answer from the server is overdue."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -56,13 +56,13 @@ class Overdue:
         """Expect an answer on a psycopg connection within a number of seconds."""
         with self._lock:
             self._waiting[id(connection)] = (monotonic() + seconds, connection)
-            # After a fork the thread is there, but not alive.
+            # After a fork the thread object exists, but the thread is not alive.
             if self._thread is None or not self._thread.is_alive():
                 self._thread = Thread(target=self._run, name="bascule-overdue", daemon=True)
                 self._thread.start()
 
     def answered(self, connection: Any) -> None:
-        """Expect no answer any more."""
+        """Stop expecting an answer on a connection."""
         with self._lock:
             self._waiting.pop(id(connection), None)
 
@@ -83,8 +83,8 @@ OVERDUE = Overdue()
 
 
 def _shut(connection: Any) -> None:
-    """End the conversation with the server: whoever waits for it gets an error at once."""
-    # A copy of the descriptor: the connection closes its own.
+    """Shut down the socket of a connection: a caller that waits gets an error at once."""
+    # Use a copy of the descriptor, since the connection closes its own.
     with suppress(Exception), socket.socket(fileno=os.dup(connection.fileno())) as channel:
         channel.shutdown(socket.SHUT_RDWR)
 
@@ -107,13 +107,13 @@ def postgresql_engine(url: URL, limits: PoolLimits) -> Engine:
             cursor.execute(f"SET statement_timeout = {1000 * limits.statement:.0f}")
             cursor.execute(f"SET lock_timeout = {1000 * limits.wait:.0f}")
             if limits.reads_all:
-                # In tables that have just grown the planner takes them for small ones.
+                # The planner takes tables that have just grown for small ones.
                 cursor.execute("SET enable_nestloop = off")
         connection.commit()
         OVERDUE.answered(connection)
 
     def checked_out(connection: Any, *_: object) -> None:
-        # A server that was restarted has forgotten its connections: then new ones are made.
+        # After a restart of the server, pooled connections are dead and must be replaced.
         OVERDUE.expect(connection, min(PING_SECONDS, limits.wait))
         try:
             connection.autocommit = True
@@ -162,7 +162,7 @@ def postgresql_engine(url: URL, limits: PoolLimits) -> Engine:
 
 
 def copy_in(connection: Connection, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
-    """Insert rows with COPY, which takes an eighth of the time of single inserts."""
+    """Insert rows with COPY, in an eighth of the time of single inserts."""
     import psycopg
 
     driver: Any = connection.connection.driver_connection
@@ -172,7 +172,7 @@ def copy_in(connection: Connection, statement: str, rows: Iterable[tuple[Any, ..
             for row in rows:
                 copy.write_row(row)
     except psycopg.Error as problem:
-        # As the statements that do not go to the driver raise it.
+        # Raise the same errors as SQLAlchemy does for other statements.
         is_conflict = isinstance(problem, psycopg.IntegrityError)
         kind = IntegrityError if is_conflict else OperationalError
         raise kind(statement, None, problem) from problem

@@ -1,4 +1,4 @@
-"""SQLite files: the connection that writes, connections that read, and files of other programs."""
+"""SQLite files: connections that write and read, and checks for files of other programs."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from bascule.live.storage.schema import MARK
 logger = logging.getLogger("bascule.live")
 
 PATIENCE = 10.0
-"""Seconds that a program waits for another one to finish writing."""
+"""Seconds to wait for another program to finish writing."""
 
 LONG_WAIT = 1.0
-"""Seconds of waiting after which it is logged."""
+"""Seconds after which a wait for another program is logged."""
 
 CHECKPOINT_PATIENCE = 2.0
-"""Seconds that closing a file waits for reads that are still under way."""
+"""Seconds to wait for active reads when a file is closed."""
 
 SQLITE_HEADER = b"SQLite format 3\0"
 
 FAILURES = (SQLAlchemyError, sqlite3.Error, OSError)
 
 HOT_CACHE, CACHE = 32768, 8192
-"""Memory for pages of a file, in kB: of a connection that writes, and of one that reads."""
+"""Page cache of a writing connection and of a reading one, in kB."""
 
 
 CHECKPOINT_PAGES = 4000
-"""Pages of the write-ahead log after which SQLite copies them into the file. With its default of
-1,000 the copies take a sixth of the time of small transactions."""
+"""Number of pages in the write-ahead log after which SQLite copies them into the file. With its
+default of 1,000, the copies take a sixth of the time of small transactions."""
 
 
 def file_engine(location: str, cache: int, kept: int, overflow: int, wait: float) -> Engine:
-    """Return an engine for a file, whose pool keeps some connections and may open more."""
+    """Return an engine for a file, with a pool that keeps some connections and may open more."""
     engine = create_engine(
         URL.create("sqlite", database=location),
         connect_args={"timeout": PATIENCE},
@@ -55,16 +55,16 @@ def file_engine(location: str, cache: int, kept: int, overflow: int, wait: float
 
 
 def memory_engine() -> Engine:
-    """Return an engine for a database in memory: one connection, which everyone shares."""
+    """Return an engine for a database in memory, with a single shared connection."""
     connected: dict[str, Any] = {"check_same_thread": False}
     engine = create_engine("sqlite://", poolclass=StaticPool, connect_args=connected)
     return _with_listeners(engine, HOT_CACHE)
 
 
 class Writer:
-    """The connection that writes to a file: kept, since only one can write at a time.
+    """The single connection that writes to a file; it is kept open, since only one can write.
 
-    To take one from the pool, begin, commit and put it back takes longer than to write a few rows.
+    Taking a connection from a pool and returning it would take longer than writing a few rows.
     """
 
     def __init__(self, engine: Engine, name: str) -> None:
@@ -78,7 +78,7 @@ class Writer:
         """Run a transaction."""
         with self._lock:
             connection = self._connection or self._engine.connect()
-            # Whatever goes wrong, the next transaction has a connection that knows nothing of it.
+            # After an error, the next transaction gets a new connection.
             self._connection = None
             try:
                 file = connection.connection.dbapi_connection
@@ -98,12 +98,12 @@ class Writer:
                 connection.invalidate()
                 connection.close()
                 raise
-            # It has begun what we have ended.
+            # COMMIT bypassed SQLAlchemy, whose own transaction is still open: close it.
             connection.rollback()
             self._connection = connection
 
     def checkpoint(self) -> None:
-        """Write the log beside the file back into it, as far as nobody reads older rows."""
+        """Copy the write-ahead log into the file, as far as no reader needs older pages."""
         with self._lock:
             connection = self._connection or self._engine.connect()
             self._connection = connection
@@ -120,8 +120,8 @@ class Writer:
             )
 
     def close(self) -> None:
-        """Write all of the log back into the file, and close the connection."""
-        # A disk that is full, or a file that is gone, has nothing that could be written back.
+        """Copy the write-ahead log into the file, and close the connection."""
+        # This fails if the disk is full or the file is gone; the connection is closed anyway.
         with suppress(*FAILURES):
             self.checkpoint()
         with self._lock:
@@ -131,7 +131,7 @@ class Writer:
 
 
 def refuse_other_files(path: Path) -> None:
-    """Raise if there is a file that is not a store; it is only read."""
+    """Raise if a file exists that is not a store; the file is not changed."""
     if path.is_dir():
         raise InputError("store", f"{path} is a folder: give the path of a file")
     if not path.is_file() or path.stat().st_size == 0:
@@ -143,7 +143,7 @@ def refuse_other_files(path: Path) -> None:
         raise StoreError(f"{path}: {problem.strerror}") from None
     if not header.startswith(SQLITE_HEADER):
         raise InputError("store", f"{path} is not a store of bascule's: it was not touched")
-    # The mark stands in the first page, and in none of a file that is still empty.
+    # The mark is in the header of a store; it is 0 in a file without tables.
     if int.from_bytes(header[68:72], "big") not in (MARK, 0):
         raise InputError(
             "store", f"{path} belongs to another program: it was not touched; give another path"
@@ -151,20 +151,20 @@ def refuse_other_files(path: Path) -> None:
 
 
 def create_file(path: Path) -> None:
-    """Create the file of a new store, which only its owner may read; another one stays as it is.
+    """Create the file of a new store, readable by its owner only; an existing file is kept.
 
-    The files beside it get the permissions that it has.
+    SQLite gives the same permissions to the files that it creates beside it.
     """
-    # What is wrong with its folder is said by SQLite.
+    # SQLite will report what is wrong with the folder.
     with suppress(OSError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def _with_listeners(engine: Engine, cache: int) -> Engine:
-    """Return an engine that sets up its connections, and begins transactions itself."""
+    """Add listeners to an engine that set up connections and begin transactions; return it."""
 
     def connected(connection: Any, _: object) -> None:
-        # Transactions begin where SQLAlchemy says so, not where the driver guesses.
+        # SQLAlchemy begins transactions explicitly; the driver must not begin any by itself.
         connection.isolation_level = None
         (mark,) = connection.execute("PRAGMA application_id").fetchone()
         if mark not in (MARK, 0):
@@ -194,8 +194,8 @@ LOST_LOG = (
 
 
 def has_lost_log(path: Path) -> bool:
-    """Whether a file without tables was in use with a write-ahead log, which is not there."""
+    """Whether a file was used with a write-ahead log, so that its missing tables were there."""
     with path.open("rb") as file:
         head = file.read(20)
-    # Bytes 18 and 19 are the versions for writing and reading: 2 is a write-ahead log.
+    # Bytes 18 and 19 are the format versions for writing and reading; 2 means write-ahead log.
     return len(head) == 20 and head[18:20] == b"\x02\x02"
