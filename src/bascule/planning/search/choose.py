@@ -155,7 +155,15 @@ def nearest(points: Sequence[Candidate]) -> Candidate:
 
 def soonest_of(points: Sequence[Candidate]) -> Candidate:
     """Return the design with the fewest weighed days, and of several the cheapest."""
-    return min(points, key=lambda point: (point.weighed_days, point.expected.cost.mean))
+    return min(points, key=lambda point: (*_order_by_days(point), point.expected.cost.mean))
+
+
+def _order_by_days(point: Candidate) -> tuple[float, bool]:
+    """Order by weighed days, and put the even split first among equal ones.
+
+    Designs that decide before the first outcomes are known differ by rounding errors alone.
+    """
+    return float(f"{point.weighed_days:.5g}"), not point.even
 
 
 def cheapest_of(points: Sequence[Candidate]) -> Candidate:
@@ -186,7 +194,7 @@ def best_in_time(points: Sequence[Candidate]) -> Candidate | None:
             doubt = expected.cost.se if expected.simulated else 0.0
             limit = expected.cost.mean * (1 + NEARLY) + doubt
             near = takewhile(lambda point: point.expected.cost.mean <= limit, in_time)  # noqa: B023
-            return min(filter(is_eligible, near), key=lambda point: point.weighed_days)
+            return min(filter(is_eligible, near), key=_order_by_days)
     return None
 
 
