@@ -1,15 +1,15 @@
-"""Shares, numbers and times in words: one way of writing each."""
+"""Format shares, numbers and times as text, in one way for each."""
 
 from __future__ import annotations
 
 import math
 
 UNKNOWN = "–"
-"""Stands where there is no number."""
+"""Text to show in place of a number that is not known."""
 
 
 ROUNDING = 1e-6
-"""What floating-point numbers may be off by, in units of the last digit that is shown."""
+"""Tolerance for floating-point errors, in units of the last digit that is shown."""
 
 
 def at_most(error: float) -> str:
@@ -25,7 +25,7 @@ def at_most(error: float) -> str:
 
 
 def error_words(error: float, arms: int = 2, among: str = "") -> str:
-    """Say what an error bounds, where `error` is that of one side.
+    """Return a text that says which probabilities a one-sided `error` bounds.
 
     >>> error_words(0.025)
     'false positive rate at most 5 %, at most 2.5 % to ship the worse arm'
@@ -49,7 +49,7 @@ def percent(share: float, digits: int = 3) -> str:
 
 
 def part(share: float, digits: int = 3) -> str:
-    """Return a share in percent without the sign; what is not certain is never shown as 100.
+    """Return a share in percent without the sign; a share below 1 is never shown as 100.
 
     >>> part(0.987), part(0.99996), part(1.0), part(math.nan), part(0.03614, digits=2)
     ('98.7', '99.996', '100', '–', '3.6')
@@ -63,7 +63,7 @@ def part(share: float, digits: int = 3) -> str:
 
 
 def size(difference: float, binary: bool) -> str:
-    """Return a difference of means as it was stated: in percentage points for 0/1 outcomes.
+    """Return a difference of means as text: in percentage points for 0/1 outcomes.
 
     >>> size(0.02, binary=True), size(0.01, binary=True), size(5.0, binary=False)
     ('2 points', '1 point', '5')
@@ -85,7 +85,7 @@ def two_digits(value: float) -> str:
 
 
 def about(days: float) -> str:
-    """A length of time in the unit that people would use.
+    """Return a duration as text, with two digits and in the unit that people would use.
 
     >>> about(3.2), about(0.3), about(0.002), about(400), about(1.0), about(24500.0)
     ('3.2 days', '7.2 hours', '2.9 minutes', '57 weeks', '1 day', '67 years')
@@ -100,7 +100,7 @@ def about(days: float) -> str:
 
 
 def exactly(seconds: float) -> str:
-    """Return a length of time in the largest unit of which it is a whole number.
+    """Return a duration as text, in the largest unit of which it is a whole number.
 
     >>> exactly(90 * 86400.0), exactly(86400.0), exactly(7200.0), exactly(0.5)
     ('90 days', '1 day', '2 hours', '0.5 seconds')

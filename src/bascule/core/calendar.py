@@ -1,4 +1,4 @@
-"""The calendar of a test: how long it lasts at least, and when a decision is announced.
+"""The calendar of a test: its minimum duration, and when a decision is announced.
 
 A decision that is reached sooner is withheld. The test goes on as before until it is announced,
 and its guarantee is the same: docs/research/ends.md.
@@ -14,10 +14,10 @@ DAY = 86_400.0
 WEEK = 7.0 * DAY
 
 LONGEST_DAYS = 3660.0
-"""No test has to last longer than ten years."""
+"""Largest minimum duration that can be required, in days: ten years."""
 
 SLACK = 1e-9
-"""Rounding error that is allowed for in counting weeks, as a part of a week."""
+"""Tolerance for rounding errors when weeks are counted, as a fraction of a week."""
 
 MIN_DAYS = Option(
     "Withhold a decision until the test has lasted this many days.",
@@ -36,7 +36,7 @@ WHOLE_WEEKS = Option(
 def announced_at(
     first: float, reached: float, min_days: float, whole_weeks: bool, latest: float
 ) -> float:
-    """Return the moment at which a decision is announced; all moments are in seconds.
+    """Return the time at which a decision is announced; all times are in seconds.
 
     >>> announced_at(100.0, 3700.0, 2.0, False, math.inf) / 3600 - 100 / 3600
     48.0
@@ -49,8 +49,8 @@ def announced_at(
 def announced_after(reached: float, seconds: float, week: float, latest: float = math.inf) -> float:
     """Return when a decision that is reached at time `reached` is announced.
 
-    Times are counted from the first unit, in any unit of time; a `week` of 0 is for any moment. It
-    is announced at `latest` at the latest.
+    Times are counted from the first unit, in any unit of time. With a `week` of 0 the test need not
+    last whole weeks. The decision is announced no later than `latest`.
 
     >>> announced_after(9.5, 0.0, 7.0), announced_after(3.0, 10.0, 0.0), announced_after(7.0, 0, 7)
     (14.0, 10.0, 7.0)

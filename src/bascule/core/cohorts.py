@@ -1,7 +1,7 @@
-"""Statistics of recurring outcomes. Those of two halves of the units can be added.
+"""Statistics of recurring outcomes, which can be added over disjoint sets of units.
 
-A cohort is the units of one arm that have given equally many outcomes. Within it every estimator
-gives all units the same weight, so their sum is all that has to be kept.
+A cohort is the set of units of one arm with the same number of outcomes. All estimators give the
+units of a cohort the same weight, so only the sum of their outcomes has to be stored.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class ArmCohorts:
 
     @classmethod
     def of(cls, units: Iterable[tuple[int, float]]) -> ArmCohorts:
-        """Return the cohorts of units, by the number and the sum of the outcomes of each."""
+        """Return the cohorts of units, given the number and the sum of each unit's outcomes."""
         return cls._sorted(Cohort(outcomes, 1, total) for outcomes, total in units)
 
     @classmethod
@@ -76,7 +76,7 @@ class ArmCohorts:
         return self._sorted((*self.cohorts, *other.cohorts))
 
     def reflected(self, centre: float) -> ArmCohorts:
-        """Return what the arm has shown if each outcome x is counted as `centre - x`."""
+        """Return the cohorts of the arm if each outcome x is counted as `centre - x`."""
         return ArmCohorts(
             tuple(
                 Cohort(
@@ -90,7 +90,7 @@ class ArmCohorts:
 
     @property
     def units(self) -> int:
-        """Units of the arm."""
+        """Number of units of the arm."""
         return sum(cohort.units for cohort in self.cohorts)
 
     @property
@@ -101,7 +101,7 @@ class ArmCohorts:
 
 @dataclass(frozen=True, slots=True)
 class CohortStatistics:
-    """What all arms have shown after `stage` stages, and which of them are out of the test.
+    """Statistics of all arms after `stage` stages, with the arms that are out of the test.
 
     `dropped` arms were beaten, `removed` ones were removed by hand. `bounds` are the narrowest
     interval so far of the difference of each pair of arms, or nothing where none are kept; two
@@ -121,7 +121,7 @@ class CohortStatistics:
 
     @classmethod
     def empty(cls, arms: int) -> CohortStatistics:
-        """Before the first unit."""
+        """Return the statistics before the first unit."""
         return cls(tuple(ArmCohorts() for _ in range(arms)))
 
     def __add__(self, other: CohortStatistics) -> CohortStatistics:
@@ -145,5 +145,5 @@ class CohortStatistics:
 
     @property
     def units(self) -> int:
-        """Units over all arms."""
+        """Number of units in all arms."""
         return sum(arm.units for arm in self.arms)

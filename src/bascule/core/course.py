@@ -1,15 +1,16 @@
-"""The course of a test in blocks: what begins, what a complete block does, and how the test ends.
+"""The course of a test in blocks: how blocks begin, how they are counted, and how the test ends.
 
-This is the only place for the policy of a test: when it is judged, what harm does, which winner
-waits for its guardrails, what the calendar withholds, and what ends it. All functions take rows of
-numbers. The simulator compiles them for a family of evidence, and leaves out the branches that a
-design does not need; `core.position` runs them uncompiled for live tests, by any procedure.
+This is the only place for the policy of a test: when it is judged, what happens to harmful arms,
+which winner waits for its guardrails, which decisions the calendar withholds, and what ends it. All
+functions take rows of numbers. The simulator compiles them for a family of evidence, and leaves out
+the branches that a design does not need; `core.position` runs them uncompiled for live tests, with
+any procedure.
 
-Whatever is checked after a batch is checked in this order: harm, then guardrails that a winner
-awaits, then the decision, futility and horizon. The calendar says when a decision is announced. A
-batch stays as it was dealt, but for arms that are removed.
+After a batch the checks are in this order: harm, then guardrails for which a winner waits, then the
+decision, futility and horizon. The calendar says when a decision is announced. The sizes of a batch
+do not change once it has begun, except for arms that are removed.
 
-`core.course_rows` has the rows that the steps are taken on. docs/research/ends.md and
+`core.course_rows` defines the rows that the steps work on. docs/research/ends.md and
 docs/research/guardrails.md have the proofs.
 """
 
@@ -75,7 +76,7 @@ from bascule.core.types import NOBODY
 
 
 def params_of(numbers: Row, terms: Terms) -> Params:
-    """Return the numbers of a guardrail's evidence as its family takes them."""
+    """Return the parameters of a guardrail's evidence from its row of numbers."""
     return Params(
         numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5], numbers[6],
         numbers[7], numbers[8], numbers[9], numbers[10], numbers[11], numbers[12], numbers[13],
@@ -84,7 +85,7 @@ def params_of(numbers: Row, terms: Terms) -> Params:
 
 
 def by_kind(functions: Sequence[Any]) -> Any:
-    """Return a function that calls one of some functions, by its number: the first argument.
+    """Return a function that calls one of `functions`, chosen by its number, the first argument.
 
     >>> [by_kind([min, max, sum])(kind, (1, 2, 3)) for kind in (0.0, 1.0, 2.0)]
     [1, 3, 6]
@@ -107,14 +108,14 @@ def by_kind(functions: Sequence[Any]) -> Any:
 
 
 STEPS_OF_GUARDS = ("fold", "interval")
-"""The steps of evidence that a guardrail takes."""
+"""Names of the steps of `BlockSteps` that guardrails use."""
 
 
 @lru_cache(maxsize=64)
 def course_of(
     family: Family, kinds: tuple[Family, ...], share_of: Share, scope: CourseScope
 ) -> Course:
-    """Return the course of a test by the family of its evidence and those of its guardrails."""
+    """Return the course of a test with a family of evidence and those of its guardrails."""
     leader, fold, drop, winner, over, interval, blocks_left = steps_of(
         family, Scope(scope.two_arms, scope.intervals)
     )
@@ -142,9 +143,10 @@ def course_of_steps(
     columns: tuple[int, int],
     scope: CourseScope,
 ) -> Course:
-    """Return the course of a test by the steps of its evidence, whose rows have some `columns`.
+    """Return the course of a test from the steps of its evidence.
 
-    Where a design has neither guardrails nor a calendar, `test`, `marks` and `rails` are not used.
+    `columns` are the numbers of columns of an arm and of a pair. If a design has neither guardrails
+    nor a calendar, `test`, `marks` and `rails` are not used.
     """
     guarded, withholds = scope.guarded, scope.withholds
     leader, fold_primary, winner_of, over, interval, blocks_left = primary
@@ -154,7 +156,7 @@ def course_of_steps(
     params_any: Any = guards and guards.params
 
     def start(test: Row, marks: Rows, arms: Rows, pairs: Rows, rails: Rails, count: int) -> None:
-        """Reset a test: no units yet, and every arm active."""
+        """Reset a test to no units, with every arm active."""
         clear(arms, pairs, count, arm_columns, pair_columns)
         if withholds or guarded:
             for i in range(TEST):
@@ -175,16 +177,16 @@ def course_of_steps(
                 rails.highs[i] = math.inf
 
     def judged_by(test: Row, terms: Terms) -> Params:
-        """Return the numbers of the evidence: stricter ones once an arm was removed."""
+        """Return the parameters of the evidence: stricter ones once an arm was removed."""
         if guarded and test[GONE] > 0.0:
             return terms.strict
         return terms.usual
 
     def control_is_back(test: Row, marks: Rows, arms: Rows, terms: Terms) -> bool:
-        """Return whether the control, which was beaten, gets units for the guardrails' sake.
+        """Return whether the control was beaten, but still gets units for the guardrails.
 
-        It does while an arm waits for them, and while a decision is withheld that harm would void:
-        guardrails compare arms with the control, and would find nothing without it.
+        It does while an arm waits for its guardrails, and while a decision is withheld that harm
+        would void: guardrails compare arms with the control, and need its outcomes.
         """
         control = terms.control
         asked = test[WAITS] > 0.0
@@ -195,7 +197,7 @@ def course_of_steps(
     def choose(
         test: Row, marks: Rows, arms: Rows, pairs: Rows, count: int, tilt: float, terms: Terms
     ) -> tuple[int, int]:
-        """Return the leader of the next batch, and its units for each one of a challenger."""
+        """Return the leader of the next batch, and its units for each unit of a challenger."""
         back = False
         if guarded:
             back = control_is_back(test, marks, arms, terms)
@@ -209,7 +211,7 @@ def course_of_steps(
     def begin(
         test: Row, marks: Rows, arms: Rows, count: int, front: int, share: int, terms: Terms
     ) -> int:
-        """Fix how many units each arm gets in a block of the batch; return how many they are."""
+        """Set the units of each arm in a block of the batch, and return their total number."""
         back = False
         if guarded:
             back = control_is_back(test, marks, arms, terms)
@@ -223,10 +225,11 @@ def course_of_steps(
     def may_begin(
         test: Row, arms: Rows, pairs: Rows, count: int, pending: int, clocks: Row, terms: Terms
     ) -> float:
-        """Return how many blocks may begin now: none once the units that wait suffice.
+        """Return the number of blocks that may begin now: as many as are left until the horizon.
 
-        That is by the horizon; without one, and with nobody who waits, any number may. `clocks` has
-        what blocks under way will add to the clock of each pair.
+        It is infinite without a horizon, if no unit is pending and no decision is withheld, while
+        an arm waits for its guardrails, and in a rollout. `clocks` has the increase of each pair's
+        clock by the blocks under way.
         """
         suffices = pending > 0
         if withholds:
@@ -241,10 +244,10 @@ def course_of_steps(
         test: Row, marks: Rows, arms: Rows, pairs: Rows, rails: Rails,
         count: int, before: int, after: int, last: bool, terms: Terms,
     ) -> None:  # fmt: skip
-        """Take a complete block in: `after` units have counted, and `before` had.
+        """Add a complete block, which raises the number of counted units from `before` to `after`.
 
         With the last block of a batch, arms that are beaten are dropped, unless a decision is
-        withheld. Guardrails are looked at when that is due.
+        withheld. Guardrails are checked when a look is due.
         """
         looks = last
         if withholds:
@@ -266,7 +269,7 @@ def course_of_steps(
                         look(rails, which, count, terms)
 
     def fold_guard(rails: Rails, which: int, count: int, terms: Terms) -> None:
-        """Take a complete block of a guardrail in."""
+        """Add a complete block of a guardrail."""
         params = params_any(rails.params[which], terms)
         kind = rails.numbers[which][KIND]
         fold_any(kind, rails.arms[which], rails.pairs[which], count, params)
@@ -274,16 +277,16 @@ def course_of_steps(
     def fold_ahead(
         rails: Rails, which: int, count: int, before: int, after: int, terms: Terms
     ) -> None:
-        """Take a complete block of a guardrail in that counts before its units do.
+        """Add a complete block of a guardrail that counts before the primary metric does.
 
-        It is looked at by its own units: `after` of them have counted, and `before` had.
+        Whether a look is due depends on the guardrail's own units, from `before` to `after`.
         """
         fold_guard(rails, which, count, terms)
         if look_is_due(before, after, True):
             look(rails, which, count, terms)
 
     def waiting(test: Row, marks: Rows, arms: Rows, rails: Rails, count: int, terms: Terms) -> int:
-        """Return the only arm that is left, if it waits for its guardrails, and note that."""
+        """Return the only active arm if it waits for its guardrails, else `NOBODY`; store that."""
         for arm in range(count):
             marks[OUT][arm] = 0 if arms[arm][ACTIVE] > 0.0 else 1
         only = only_treatment(marks[OUT], count, terms.control)
@@ -294,7 +297,7 @@ def course_of_steps(
         return only
 
     def look(rails: Rails, which: int, count: int, terms: Terms) -> None:
-        """Narrow the interval of every arm on a guardrail, and see who is harmful."""
+        """Narrow the interval of every arm on a guardrail, and find the harmful arms."""
         control = terms.control
         numbers, arms, pairs = rails.numbers[which], rails.arms[which], rails.pairs[which]
         params = params_any(rails.params[which], terms)
@@ -318,7 +321,7 @@ def course_of_steps(
             )
 
     def harmful_arm(test: Row, marks: Rows, rails: Rails, count: int) -> int:
-        """Return the first harmful arm that has to be removed, while three are left."""
+        """Return the first harmful arm to remove while at least three are left, or `NOBODY`."""
         if count - test[GONE] > 2:
             for arm in range(count):
                 if marks[REMOVED][arm] == 0 and harmed_on(
@@ -330,10 +333,10 @@ def course_of_steps(
     def remove(
         test: Row, marks: Rows, arms: Rows, pairs: Rows, count: int, arm: int, terms: Terms
     ) -> None:
-        """Remove an arm, for good.
+        """Remove an arm permanently.
 
-        Arms come back that only removed arms have beaten. A decision that is withheld is void: all
-        that has counted is judged again.
+        Arms that only removed arms have beaten come back. A decision that is withheld becomes void,
+        and the data are judged again.
         """
         test[GONE] += 1.0
         marks[REMOVED][arm] = 1
@@ -345,7 +348,7 @@ def course_of_steps(
                 marks[KEPT][other] = arms[other][ACTIVE]
 
     def come_back(marks: Rows, arms: Rows, pairs: Rows, count: int, terms: Terms) -> None:
-        """Make dropped arms active again that only removed arms have beaten."""
+        """Reactivate the dropped arms that only removed arms have beaten."""
         for arm in range(count):
             if marks[REMOVED][arm] == 0 and arms[arm][ACTIVE] == 0.0:
                 beaten = False
@@ -359,7 +362,7 @@ def course_of_steps(
         test: Row, marks: Rows, arms: Rows, pairs: Rows, rails: Rails,
         count: int, units: int, clock: float, terms: Terms,
     ) -> tuple[int, int]:  # fmt: skip
-        """Return the decision after a batch, or `NOBODY`, and why the test ends without one, or 0.
+        """Return the decision after a batch, or `NOBODY`, and why the test ends without, or 0.
 
         Harm comes first: an arm that a guardrail has found harmful is removed before anything is
         announced.
@@ -380,10 +383,10 @@ def course_of_steps(
         test: Row, marks: Rows, arms: Rows, pairs: Rows, rails: Rails,
         count: int, clock: float, terms: Terms,
     ) -> tuple[int, int]:  # fmt: skip
-        """Return the decision when no arm has to be removed, and why the test ends without one.
+        """Return the decision if no arm has to be removed, and why the test ends without one.
 
-        A decision that comes too early for the calendar is withheld, unless harm has decided;
-        futility waits until then.
+        A decision that is too early for the calendar is withheld, unless harm has decided; an end
+        by futility waits for the minimum duration.
         """
         guardrails, says, harm = 0, 0, False
         if guarded:
@@ -423,7 +426,7 @@ def course_of_steps(
         return winner, ended
 
     def may_be_harmful(marks: Rows, rails: Rails, count: int, terms: Terms) -> bool:
-        """Return whether an active arm beyond its margin may yet be found harmful."""
+        """Return whether an active arm beyond its margin may still be found harmful."""
         may = False
         for which in range(len(rails.numbers)):
             numbers = rails.numbers[which]
@@ -438,7 +441,7 @@ def course_of_steps(
         return may
 
     def announce(test: Row, clock: float) -> int:
-        """Return the decision that is withheld, once the calendar allows it, or `NOBODY`."""
+        """Return the withheld decision once the calendar allows it, else `NOBODY`."""
         if withholds and test[HELD] != NOBODY and clock >= test[UNTIL]:
             return int(test[HELD])
         return NOBODY

@@ -1,6 +1,6 @@
-"""What the course of a test is run on: columns of its rows, the terms of a design, and its steps.
+"""Data of the course of a test: columns of its rows, the terms of a design, and its steps.
 
-A test is a row of numbers (`HELD` and the others below), marks of the arms, the rows of its
+A test has a row of numbers (`HELD` and the others below), marks of the arms, the rows of its
 evidence (`core.evidence.families`), and rails: the rows of its guardrails.
 """
 
@@ -14,28 +14,29 @@ from bascule.core.design import Design
 from bascule.core.evidence.families.rows import Params
 
 HELD, UNTIL, GONE, WAITS, HARM, TEST = range(6)
-"""Columns of a test, and how many there are: the decision that is withheld and until when, how many
-arms were removed, whether the last arm waits for its guardrails, and whether harm has decided."""
+"""Columns of a test: the withheld decision, the time until which it is withheld, the number of
+removed arms, whether the last arm waits for its guardrails, and whether harm has decided; and the
+number of columns."""
 
 OUT, REMOVED, KEPT, REMOVED_AT, MARKS = range(5)
-"""Rows of marks, with a number for each arm, and how many rows there are: whether it is not active,
-whether it was removed, whether it was active before the decision that is withheld, and after how
-many units it was found harmful."""
+"""Rows of marks, with a number for each arm: whether it is inactive, whether it was removed,
+whether it was active before the withheld decision, and the number of units after which it was found
+harmful; and the number of rows."""
 
 KIND, MARGIN, LINE, TURNED, CENTRE, SCALE, WIDER, AHEAD, NUMBERS = range(9)
-"""Columns of a guardrail's numbers, and how many there are: which of the families of evidence it
-has, the margin and the line of harm, whether outcomes are reflected, and about what, the scale of
-its outcomes, whether intervals that show harm are wider than those of the margin, and whether it
-counts before its units do."""
+"""Columns of a guardrail's numbers: the index of its family of evidence, the margin, the line of
+harm, whether outcomes are reflected, the centre of the reflection, the scale of its outcomes,
+whether intervals for harm are wider than those for the margin, and whether it counts before the
+primary metric does; and the number of columns."""
 
 
 class Rails(NamedTuple):
     """The guardrails of a test: their numbers, and rows like those of the primary metric.
 
-    `params` and `harm` have for each guardrail the numbers of `Params` but for the floors: those
-    that its margin is judged by, and those that harm is. `arms` and `pairs` are the rows of each
-    guardrail; `standings`, `lows` and `highs` are what each guardrail says of each arm. A row of
-    standings after those of the guardrails is for missing values, which hold an arm while `OPEN`.
+    `params` and `harm` have the numbers of `Params`, except the floors, for each guardrail: for its
+    margin, and for harm. `arms` and `pairs` are the rows of each guardrail; `standings`, `lows` and
+    `highs` are the standing and the interval of each arm on each guardrail. A row of standings
+    after those of the guardrails is for missing values, which hold an arm while `OPEN`.
     """
 
     numbers: Any
@@ -49,24 +50,24 @@ class Rails(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """The numbers of a design that its course goes by; times are in the unit of the clock."""
+    """The settings of a design for its course; times are in the unit of the clock."""
 
     control: int
     """The arm that guardrails compare with."""
     max_units: int
     rounds: int
-    """Blocks in a batch."""
+    """Number of blocks in a batch."""
     each: int
-    """Units of a challenger in a block."""
+    """Number of units of a challenger in a block."""
     tilt: float
     margin: float
     """The smallest difference that matters, in units of the scale; 0 for none."""
     least: float
-    """How long a test lasts at least."""
+    """Minimum duration of a test."""
     week: float
-    """How long a week is; 0 if a decision may be announced at any time."""
+    """Length of a week; 0 if the test need not last whole weeks."""
     latest: float
-    """When a decision is announced at the latest."""
+    """Latest time at which a decision is announced."""
     rollout: bool
     """Whether the guardrails alone decide."""
     seeks_harm: bool
@@ -80,9 +81,9 @@ class Terms(NamedTuple):
 def terms_of(
     design: Design, usual: Any, strict: Any, day: float, latest: float = math.inf
 ) -> Terms:
-    """Return the terms of a design, but for the numbers by which blocks are dealt.
+    """Return the terms of a design, with placeholders for the sizes of blocks.
 
-    `usual` and `strict` are the parameters of its evidence, and a day is `day` long on the clock.
+    `usual` and `strict` are the parameters of its evidence, and `day` is the length of a day.
     """
     return Terms(
         control=design.control_index,
@@ -102,7 +103,7 @@ def terms_of(
 
 
 class CourseScope(NamedTuple):
-    """What a design has: with fewer branches its course compiles faster."""
+    """The features that a course has to support; with fewer of them it compiles faster."""
 
     two_arms: bool
     intervals: bool
@@ -134,7 +135,7 @@ class Course(NamedTuple):
 class Primary(NamedTuple):
     """The steps of the primary metric on rows, as `BlockSteps` has them.
 
-    `fold` is also told whether to drop arms that are beaten.
+    `fold` also takes whether to drop arms that are beaten.
     """
 
     leader: Callable[..., tuple[int, float]]
@@ -146,7 +147,7 @@ class Primary(NamedTuple):
 
 
 class Guards(NamedTuple):
-    """The steps of guardrails, which are given the kind of a guardrail first.
+    """The steps of guardrails; `fold` and `interval` take the kind of guardrail first.
 
     `params` returns the parameters of a guardrail's evidence from its row of numbers.
     """

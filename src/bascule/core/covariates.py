@@ -1,14 +1,14 @@
-"""Covariates: what is known of a unit before its assignment, and adjustment by it.
+"""Covariates: numbers known of a unit before its assignment, and adjustment of outcomes by them.
 
 Outcome y of a unit with covariates x becomes `y - sum theta_k (x_k - c_k)`. The coefficients theta
 and the centre c of a block come from complete blocks before it. Units of a block are in random
 order, so the arms' means of x differ by 0 on average whatever came before, and the adjusted
 difference has the mean of the plain one. docs/research/covariates.md has the proof.
 
-The coefficients are those of a regression within blocks (so that a trend that x and y share has no
-say) with a small ridge. All that is kept are sums (`columns` says where each is): of the current
-block as they are, of complete blocks with products about the means of their block. Plain functions
-on flat arrays: the simulator compiles them.
+The coefficients are those of a regression within blocks (so that a common trend of x and y has no
+influence) with a small ridge. Only sums are stored (`columns` says where each is): raw sums for the
+current block, and for complete blocks sums of products about the means of their block. These are
+plain functions on flat arrays, so that the simulator can compile them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from bascule.core.inputs import checks
 from bascule.core.types import FloatArray
 
 MOST = 10
-"""Covariates that a design may have: each costs some units until its coefficient is known."""
+"""Maximum number of covariates of a design; each needs some units to estimate its coefficient."""
 
 RESERVED = frozenset(
     (
@@ -35,7 +35,7 @@ RESERVED = frozenset(
         *("value", "at", "received", "id", "per"),
     )
 )
-"""Names that columns of an export have."""
+"""Names of the columns of an export, which covariates must not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +97,9 @@ class Covariate:
 
 
 class Known(NamedTuple):
-    """The covariates of one unit: values in the order of the design, and how many were not given.
+    """The covariates of one unit: values in the order of the design, and how many were missing.
 
-    `beyond` counts those that lay beyond a limit and count as the limit.
+    `beyond` is the number of values that were outside a limit and were replaced by it.
     """
 
     values: tuple[float, ...]
@@ -113,7 +113,7 @@ class Known(NamedTuple):
 
 
 def known_of(declared: Sequence[Covariate], given: Mapping[str, object] | None) -> Known:
-    """Return the covariates of a unit as they are stored; InputError for what is no number.
+    """Return the covariates of a unit as they are stored; raise `InputError` for non-numbers.
 
     >>> known_of([Covariate("age", 0, 100)], {"age": 130})
     Known(values=(100.0,), missing=0, beyond=1)
@@ -169,7 +169,7 @@ def _number(name: str, value: object) -> float:
 
 
 def checked_covariates(covariates: object) -> tuple[Covariate, ...] | None:
-    """Return the covariates of a design, or None where there are none."""
+    """Return the covariates of a design, or None if there are none."""
     if covariates is None or covariates in ((), []):
         return None
     if not isinstance(covariates, (list, tuple)) or not all(
@@ -191,34 +191,34 @@ def checked_covariates(covariates: object) -> tuple[Covariate, ...] | None:
 
 
 RIDGE = 10.0
-"""Shrinkage of a coefficient, in units: with this number of units it is halved."""
+"""Shrinkage of coefficients: the number of units with which a coefficient is halved."""
 
 FEWEST = 5
-"""Units, times one more than there are covariates, before outcomes are adjusted at all.
+"""Minimum number of units, per covariate and for the mean, before outcomes are adjusted.
 
-Where the covariates of the first few units happen to be alike, a coefficient could be anything.
+If the covariates of the first few units happen to be similar, a coefficient could be anything.
 """
 
 REACH = 1.0
-"""By how many widths of their limits covariates may move a difference of outcomes at most.
+"""Maximum change of a difference by covariates, in widths of the limits of the outcomes.
 
-Bets need a limit. A larger one leaves more room to covariates with long tails, and makes the
-largest stake smaller, which matters to tests of very large differences only.
+Bets need a limit. A larger one leaves more room for covariates with long tails, and makes the
+largest stake smaller, which matters only for tests of very large differences.
 """
 
 SINGULAR = 1e-9
-"""A covariate that others explain but for this part adds nothing of its own."""
+"""Fraction of a covariate's variance not explained by others below which it is left out."""
 
 Sums = tuple[float, ...]
-"""What is kept of covariates, flat."""
+"""Sums of covariates, as a flat tuple (see `columns`)."""
 
 
 UNITS, OUTCOMES, FIRST = range(3)
-"""Where the number of units is kept, the sum of their outcomes, and the first sum of covariates."""
+"""Indexes of the number of units, the sum of outcomes, and the first sum of a covariate."""
 
 
 def columns(count: int) -> tuple[int, int, int]:
-    """Return where the sums of products of two covariates begin, those with the outcome, the end.
+    """Return the indexes of the products of covariates, of those with the outcome, and the end.
 
     >>> columns(2)
     (4, 8, 10)
@@ -229,7 +229,7 @@ def columns(count: int) -> tuple[int, int, int]:
 
 
 def width(covariates: int) -> int:
-    """Return how many numbers are kept, by the number of covariates.
+    """Return the number of sums that are stored for a number of covariates.
 
     >>> width(1), width(2)
     (5, 10)
@@ -251,7 +251,7 @@ def observe(block: FloatArray, count: int, xs: FloatArray, at: int, value: float
 
 
 def fold(sums: FloatArray, block: FloatArray, count: int) -> None:
-    """Take a complete block into the sums, with products about its means, and clear it."""
+    """Add a complete block to the sums, with products about its means, and clear the block."""
     products, with_outcome, end = columns(count)
     units = block[UNITS]
     if units > 0.0:
@@ -271,10 +271,10 @@ def fold(sums: FloatArray, block: FloatArray, count: int) -> None:
 def coefficients(
     sums: FloatArray, count: int, ranges: FloatArray, limit: float, theta: FloatArray
 ) -> None:
-    """Write the coefficients that complete blocks give, and the centre of each covariate.
+    """Write the coefficients from complete blocks, and the centre of each covariate, to `theta`.
 
-    `theta` has d^2 + 2 d numbers: coefficients, centres, and room to compute. Where `limit` is
-    above 0, coefficients times `ranges` add up to no more: they are made smaller together.
+    `theta` has d^2 + 2 d numbers: coefficients, centres, and working space. If `limit` is above 0,
+    all coefficients are scaled down so that the sum of them times `ranges` is at most `limit`.
     """
     units = sums[UNITS]
     products, with_outcome, _ = columns(count)
@@ -284,7 +284,7 @@ def coefficients(
         theta[count + k] = sums[FIRST + k] / units if units > 0.0 else 0.0
     if units >= FEWEST * (1 + count):
         ridge = 1.0 + RIDGE / units
-        # A Cholesky factor, row by row; a covariate without a part of its own is left out.
+        # A Cholesky factor, row by row; a covariate that others explain is left out.
         for i in range(count):
             for j in range(i + 1):
                 part = sums[products + i * count + j] * (ridge if i == j else 1.0)
@@ -320,7 +320,7 @@ def coefficients(
 
 
 def adjusted(value: float, count: int, theta: FloatArray, xs: FloatArray, at: int) -> float:
-    """Return an outcome less what its covariates explain."""
+    """Return an outcome less the part that its covariates explain."""
     for k in range(count):
         value -= theta[k] * (xs[at + k] - theta[count + k])
     return value
@@ -328,7 +328,7 @@ def adjusted(value: float, count: int, theta: FloatArray, xs: FloatArray, at: in
 
 @dataclass(frozen=True, slots=True)
 class Adjustment:
-    """The covariates of a design; `most` is the largest move of a difference, 0 for any.
+    """The covariates of a design; `most` is the maximum change of a difference, 0 for no limit.
 
     >>> adjustment = Adjustment((Covariate("spend_before"),), 0.0)
     >>> block = adjustment.empty
@@ -346,13 +346,13 @@ class Adjustment:
 
     @property
     def empty(self) -> Sums:
-        """The sums before the first unit, of a block or of all."""
+        """The sums before the first unit, of a block or of all blocks."""
         return (0.0,) * width(len(self.covariates))
 
     def added(self, block: Sums, value: float, xs: Sequence[float]) -> Sums:
-        """Return the sums of the current block with one unit more."""
+        """Return the sums of the current block with a further unit."""
         if len(xs) == 1:
-            # What `observe` does, in a third of the time.
+            # The same as `observe`, in a third of the time.
             units, total, sum_x, squares, products = block or self.empty
             x = xs[0]
             return units + 1.0, total + value, sum_x + x, squares + x * x, products + x * value
@@ -361,13 +361,13 @@ class Adjustment:
         return tuple(state)
 
     def folded(self, sums: Sums, block: Sums) -> Sums:
-        """Return the sums of all complete blocks with one block more."""
+        """Return the sums of all complete blocks with a further block."""
         state, new = list(sums or self.empty), list(block or self.empty)
         fold(state, new, len(self.covariates))  # type: ignore[arg-type]
         return tuple(state)
 
     def adjust(self, sums: Sums, value: float, xs: Sequence[float]) -> float:
-        """Return an outcome of the current block less what its covariates explain."""
+        """Return an outcome of the current block less the part that its covariates explain."""
         theta = _theta(self, sums or self.empty)
         if len(xs) == 1:
             return value - theta[0] * (xs[0] - theta[1])
@@ -381,7 +381,7 @@ class Adjustment:
 
 @lru_cache(maxsize=64)
 def _theta(adjustment: Adjustment, sums: Sums) -> list[float]:
-    # Kept: all units of a block ask for it.
+    # Cached, since it is needed for all units of a block.
     count = len(adjustment.covariates)
     theta = [0.0] * (count * count + 2 * count)
     ranges = [covariate.width for covariate in adjustment.covariates]

@@ -1,6 +1,6 @@
-"""How a test ends: with a winner, with no difference that matters, or undecided; and by hand.
+"""The end of a test: with a winner, with no difference that matters, or undecided.
 
-docs/research/ends.md says what is guaranteed in each case, and proves it.
+docs/research/ends.md states and proves the guarantee in each case, also after arms were removed.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ EndKind = Literal["winner", "no difference", "undecided"]
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Why a test is over, what it found, and what is guaranteed of that.
+    """The end of a test: its kind, the decision, the effects, and the guarantee.
 
-    `promise` says in a sentence which event is bounded, and by which probability.
+    `promise` is a sentence that says which event is bounded, and by which probability.
     """
 
     kind: EndKind
@@ -39,7 +39,7 @@ class Ending:
 
 
 def ending(design: Design, statistics: AnyStatistics, now: datetime | None = None) -> Ending | None:
-    """Return how the test has ended, or None while it goes on.
+    """Return the end of a test, or None while it goes on.
 
     `now` is compared with the deadline of the design, if there is one.
 
@@ -63,7 +63,7 @@ def ending(design: Design, statistics: AnyStatistics, now: datetime | None = Non
 
 
 def cap_met(design: Design, statistics: AnyStatistics) -> bool:
-    """Return whether the cap on units leaves no room for what comes next.
+    """Return whether the next unit or block would exceed the cap on units.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3, batch=4), max_units=7)
@@ -77,7 +77,7 @@ def cap_met(design: Design, statistics: AnyStatistics) -> bool:
 
 
 def end_reason(design: Design, statistics: AnyStatistics) -> EndReason | None:
-    """Return why the plan of a test ends it here without a decision; None while it goes on.
+    """Return why the plan of a test ends it now without a decision; None while it goes on.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(1, effect=1, power=0.8))
@@ -88,13 +88,13 @@ def end_reason(design: Design, statistics: AnyStatistics) -> EndReason | None:
 
 
 def is_futile(design: Design, statistics: AnyStatistics) -> bool:
-    """Return whether the plan calls a test futile, also where it only advises to end it."""
+    """Return whether a test is futile, even if its design only advises to end futile tests."""
     procedure, oriented = design.judging(statistics)
     return procedure.is_futile(oriented)
 
 
 def horizon_share(design: Design, statistics: AnyStatistics) -> float:
-    """Return the completed part of the way to the horizon; 0 without a horizon."""
+    """Return the completed fraction of a test up to its horizon; 0 without a horizon."""
     procedure, oriented = design.judging(statistics)
     return procedure.horizon_share(oriented)
 
@@ -102,10 +102,10 @@ def horizon_share(design: Design, statistics: AnyStatistics) -> float:
 def remove_arm(design: Design, statistics: Seen, name: str) -> Seen:
     """Return the statistics without an arm that is removed by hand, for any reason and at any time.
 
-    Removing arms after a look chooses which of those left is the best. With three or more arms
-    every pair is therefore judged more strictly from now on (`Design.stricter`), and arms that the
-    evidence against them does not suffice for come back, as do those that only the removed arm had
-    beaten. The error of the design then holds for a wrong statement about any pair.
+    Removing arms after a look can change which of the others is the best. With three or more arms
+    every pair is therefore judged more strictly from now on (`Design.stricter`). Dropped arms come
+    back if the evidence against them is no longer enough, or if only the removed arm had beaten
+    them. The error of the design then bounds the probability of a wrong statement about any pair.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3))
@@ -127,7 +127,7 @@ def remove_arm(design: Design, statistics: Seen, name: str) -> Seen:
             "arm",
             f"arm {name!r} cannot be removed: nothing would be left to compare; end the test",
         )
-    # What was kept before the first removal was kept at a weaker threshold.
+    # Bounds from before the first removal are discarded: they are for a weaker threshold.
     kept = statistics.bounds if statistics.removed else ()
     judged = replace(statistics, removed=removed, dropped=frozenset(), bounds=kept)
     after = replace(judged, dropped=position_of(design, statistics, removes=True).without(arm))
@@ -140,7 +140,7 @@ def _is_over(design: Design, now: datetime | None) -> bool:
 
 
 def winner_promise(design: Design, statistics: AnyStatistics) -> str:
-    """Return what is guaranteed of a winner, declared already or to come, as a sentence.
+    """Return the guarantee for a winner, declared already or in the future, as a sentence.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
@@ -158,7 +158,7 @@ def winner_promise(design: Design, statistics: AnyStatistics) -> str:
 
 
 def guard_promise(design: Design) -> str:
-    """Return what is guaranteed of guardrails, as the end of a sentence; empty without any.
+    """Return the guarantee of the guardrails, as the end of a sentence; empty without any.
 
     >>> import bascule as bs
     >>> latency = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=5, error=0.01)

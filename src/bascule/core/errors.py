@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 Kind = Literal["invalid", "not_found", "conflict", "forbidden"]
-"""What is wrong with a request: its values, what it names, the state of that, or who asks."""
+"""Kind of error: invalid values, an unknown name, a conflicting state, or a lack of permission."""
 
 
 class InputError(ValueError):
@@ -33,7 +33,7 @@ class InputError(ValueError):
         self.others = tuple(others)
 
     def spelled(self, spell: Callable[[str], str]) -> str:
-        """Return the message with its options spelled as in a place.
+        """Return the message with the names of its options as `spell` writes them.
 
         >>> error = InputError("error", "harm_error needs metrics", others=["harm_error"])
         >>> error.spelled(lambda name: "--" + name.replace("_", "-"))
@@ -48,7 +48,7 @@ class InputError(ValueError):
         return text
 
     def __reduce__(self) -> tuple[type[InputError], tuple[str, str], dict[str, Any]]:
-        # Pickle and copy call the constructor with these, then restore the rest.
+        # Pickle and copy call the constructor with these arguments, then restore the other fields.
         return type(self), (self.field, str(self)), {"kind": self.kind, "others": self.others}
 
 
@@ -57,7 +57,7 @@ class InfeasibleError(InputError):
 
 
 class NoPredictionError(InputError):
-    """Theory does not say what a design does here; a simulation can."""
+    """Theory cannot predict the behaviour of a design here, but a simulation can."""
 
 
 class StoreError(RuntimeError):
