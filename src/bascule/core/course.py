@@ -3,8 +3,7 @@
 This is the only place for the policy of a test: when it is judged, what happens to harmful arms,
 which winner waits for its guardrails, which decisions the calendar withholds, and what ends it. All
 functions take rows of numbers. The simulator compiles them for a family of evidence, and leaves out
-the branches that a design does not need; `core.position` runs them uncompiled for live tests, with
-any procedure.
+the branches that a design does not need; `core.position` runs them uncompiled for live tests.
 
 After a batch the checks are in this order: harm, then guardrails for which a winner waits, then the
 decision, futility and horizon. The calendar says when a decision is announced. The sizes of a batch
@@ -227,9 +226,8 @@ def course_of_steps(
     ) -> float:
         """Return the number of blocks that may begin now: as many as are left until the horizon.
 
-        It is infinite without a horizon, if no unit is pending and no decision is withheld, while
-        an arm waits for its guardrails, and in a rollout. `clocks` has the increase of each pair's
-        clock by the blocks under way.
+        It is infinite without a horizon, if nothing is pending or withheld, while an arm waits for
+        its guardrails, and in a rollout. `clocks` are the blocks under way in each pair's clock.
         """
         suffices = pending > 0
         if withholds:

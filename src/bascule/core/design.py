@@ -1,4 +1,4 @@
-"""A design: everything that is fixed before the first unit."""
+"""The design of a test: everything that is fixed before the first unit."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Design(DesignFields):
             object.__setattr__(self, "error", self.error or DEFAULT_ERROR)
             object.__setattr__(self, "sides", self.sides or TWO_SIDED)
         if self.outcome.estimated:
-            # Refuses more arms than an estimated spread is implemented for.
+            # Raises for more arms than are implemented for an estimated spread.
             self.rule.calibrate(self.outcome, len(self.arms), self.error, self.delta)
         checks.accept_given(self, "min_effect", checked_min_effect, self.outcome)
         if self.deadline is not None:
@@ -158,7 +158,7 @@ class Design(DesignFields):
         without = replace(self, covariates=None)
         check_covariates(covariates, without.procedure)
         try:
-            # What the rule plans has to fit the adjusted outcomes too.
+            # The rule has to support the adjusted outcomes too.
             replace(without, outcome=widened(self.outcome), measure=None, metrics=())
         except InputError as problem:
             raise InputError(
@@ -183,17 +183,20 @@ class Design(DesignFields):
 
     @property
     def guardrails(self) -> tuple[Metric, ...]:
-        """The metrics that have a say in what is shipped."""
+        """The metrics that affect what is shipped."""
         return tuple(metric for metric in self.metrics if metric.is_guardrail)
 
     @cached_property
     def metric_designs(self) -> tuple[Design, ...]:
-        """How each other metric is compared: on the same arms, with its own outcome and error."""
+        """The design of each other metric: the same arms, with its own outcome and error."""
         return tuple(self._design_of(metric, metric.error) for metric in self.metrics)
 
     @cached_property
     def harm_designs(self) -> tuple[Design | None, ...]:
-        """How each guardrail finds harmful arms, sharing `harm_error`; None if it removes none."""
+        """The design by which each guardrail finds harmful arms; None if it removes none.
+
+        The designs share `harm_error`.
+        """
         searching = sum(metric.harm_line is not None for metric in self.metrics)
         return tuple(
             None
@@ -203,7 +206,7 @@ class Design(DesignFields):
         )
 
     def _design_of(self, metric: Metric, error: float) -> Design:
-        # The error of a guardrail bounds that a harmful arm passes, or a harmless one is removed.
+        # The error of a guardrail is one-sided: a harmful arm passes, or a harmless one is removed.
         sides = ONE_SIDED if metric.is_guardrail else TWO_SIDED
         return Design(
             self.arms,
@@ -219,7 +222,7 @@ class Design(DesignFields):
         )
 
     def metric_design(self, name: str) -> Design:
-        """Return how a metric is compared, by its name."""
+        """Return the design of a metric, given its name."""
         for metric, design in zip(self.metrics, self.metric_designs, strict=True):
             if metric.name == name:
                 return design
@@ -227,7 +230,7 @@ class Design(DesignFields):
         raise InputError("metric", f"metric {name!r:.60} is not in the design: {names}")
 
     def matures(self, arrived: float) -> float | None:
-        """Return when all windows of a unit have closed; None without windows."""
+        """Return the time at which all windows of a unit have closed; None without windows."""
         if self.measure is None or self.measure.window is None:
             return None
         measures = (self.measure, *(metric.measure for metric in self.metrics))
@@ -239,9 +242,9 @@ class Design(DesignFields):
         return self.min_days is not None or self.whole_weeks
 
     def announces(self, first: float, reached: float) -> float:
-        """Return when a decision that is reached at a moment is announced.
+        """Return the time at which a decision that is reached at time `reached` is announced.
 
-        `first` is when the first unit came. It is announced at the deadline at the latest.
+        `first` is the time of the first unit. The decision is announced no later than the deadline.
 
         >>> import bascule as bs
         >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), min_days=2)
@@ -255,7 +258,7 @@ class Design(DesignFields):
     def calibration(self) -> Calibration:
         """The nominal delta of this design and the error that it proves.
 
-        What a rule from outside promises is labelled so (`core.rules.allocation`).
+        The guarantee of a rule from outside is labelled as such (`core.rules.allocation`).
         """
         error = None if self.error is None else self.error / (self.sides or 1)
         promise = self.rule.calibrate(self.outcome, len(self.arms), error, self.delta)
@@ -265,7 +268,7 @@ class Design(DesignFields):
 
     @property
     def guarantee_label(self) -> str:
-        """The kind of guarantee, with what it needs beyond the outcome model.
+        """The kind of guarantee, with its assumptions beyond the outcome model.
 
         >>> import bascule as bs
         >>> bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2)).guarantee_label
@@ -276,7 +279,7 @@ class Design(DesignFields):
 
     @cached_property
     def procedure(self) -> Procedure:
-        """How a test of this design proceeds, on outcomes of which more is better (`oriented`)."""
+        """The procedure of a test, for outcomes of which more is better (`oriented`)."""
         if self.covariates is not None:
             return replace(self, outcome=widened(self.outcome), covariates=None).procedure
         procedure = self.rule.procedure(self.increasing)
@@ -284,7 +287,7 @@ class Design(DesignFields):
 
     @cached_property
     def adjustment(self) -> Adjustment | None:
-        """How outcomes are adjusted by covariates; None without any."""
+        """The adjustment of outcomes by covariates; None without covariates."""
         if self.covariates is None:
             return None
         limit = REACH * self.outcome.scale if self.outcome.limited else 0.0
@@ -296,7 +299,7 @@ class Design(DesignFields):
         return self if self.goal == "increase" else replace(self, goal="increase")
 
     def oriented(self, value: float) -> float:
-        """Return an outcome, or a mean, so that a higher one is better.
+        """Return an outcome or a mean, reflected if lower ones are better.
 
         >>> import bascule as bs
         >>> bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), goal="decrease").oriented(0.25)
@@ -305,9 +308,9 @@ class Design(DesignFields):
         return value if self.goal == "increase" else self.outcome.reflected(value)
 
     def oriented_statistics(self, statistics: Seen) -> Seen:
-        """Return the statistics of outcomes of which more is better.
+        """Return the statistics of outcomes of which more is better, as the procedure needs them.
 
-        The statistics of a test are in the user's own numbers, and its procedure takes these.
+        The statistics of a test are for the user's original outcomes.
         """
         if self.goal == "increase":
             return statistics
@@ -318,7 +321,7 @@ class Design(DesignFields):
         """Return the sums of each arm for outcomes of which more is better."""
         if self.goal == "increase":
             return tuple(arms)
-        # Adjusted outcomes have wider limits than the user's own.
+        # Adjusted outcomes have wider limits than the original ones.
         centre = self.procedure.outcome.reflected(0.0)
         return tuple(arm.reflected(centre) for arm in arms)
 
@@ -329,27 +332,27 @@ class Design(DesignFields):
 
     @cached_property
     def control_index(self) -> int:
-        """The place of the control among the arms."""
+        """The index of the control among the arms."""
         return self.arms.index(self.control_arm)
 
     @property
     def cost_unit(self) -> str:
-        """What the cost of a test is counted in."""
+        """The unit of the cost of a test."""
         return cost_unit(self.outcome, self.goal)
 
     @cached_property
     def stricter(self) -> Design:
-        """The design that decides after arms were removed by hand: its error holds for all pairs.
+        """The design that decides after arms were removed by hand, whose error is for all pairs.
 
-        Removing arms after looking chooses which of those left is the best, so every pair counts
-        (docs/research/ends.md), unless there are only two.
+        Removing arms after a look can change which of the others is the best, so every pair counts
+        (docs/research/ends.md), unless there are only two arms.
         """
         if len(self.arms) == 2:
             return self
         if self.calibration.error < 1 and self.calibration.guarantee != "as published":
             rule, error = self.rule.with_fixed_plan(self), self.procedure.strict_error
             return replace(self, error=error, delta=None, sides=ONE_SIDED, rule=rule)
-        # Nothing is proven at this delta: it is shared among as many comparisons all the same.
+        # Nothing is proven at this delta, but it is divided among the same number of comparisons.
         share = self.procedure.strict_error / self.calibration.error
         return replace(self, error=None, delta=share * self.calibration.delta)
 
@@ -375,7 +378,7 @@ class Design(DesignFields):
         return str(notebook.shown(notebook.design_report(self)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that `from_dict` reads back."""
+        """Return the design as plain data, which `from_dict` reads."""
         # A file always says whether its error is two-sided, and with metrics the error of harm.
         kept = ("sides", "harm_error") if self.metrics else ("sides",)
         usual = [
@@ -385,7 +388,7 @@ class Design(DesignFields):
 
     @classmethod
     def from_dict(cls, data: object) -> Design:
-        """Read a design from plain data, as `to_dict` or a design file holds it."""
+        """Return the design from plain data, as in a design file or from `to_dict`."""
         if not isinstance(data, dict):
             raise InputError("design", f"a design must be an object with fields (got {data!r:.60})")
         parts = _with_kind(dict(data))
@@ -404,7 +407,7 @@ class Design(DesignFields):
 
 
 def _with_kind(parts: Any) -> Any:
-    """Return parts of a file with the kind of the most common outcome model, if it has none."""
+    """Return data of a file with "gaussian" as the kind of its outcome model, if it has none."""
     if not isinstance(parts, dict) or not isinstance(parts.get("outcome"), dict):
         return parts
     return {**parts, "outcome": {"kind": "gaussian", **parts["outcome"]}}
@@ -415,8 +418,8 @@ def _adapter(
     outcomes: tuple[type[Outcome], ...],  # noqa: ARG001
     rules: tuple[type[Rule], ...],  # noqa: ARG001
 ) -> TypeAdapter[Design]:
-    # Loaded at first use: most programs never read a design file. Made anew when a
-    # class is registered, also one that takes the place of another, as in a notebook run twice.
+    # Loaded at first use, since most programs never read a design file. Created again when a class
+    # is registered, even if it replaces another one, as in a notebook that is run twice.
     from pydantic import TypeAdapter
 
     return TypeAdapter(Design)

@@ -1,4 +1,4 @@
-"""The declaration of a design, and its parts, each checked on its own."""
+"""The fields of a design, and the checks of single fields."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ DEFAULT_ERROR = DEFAULT_HARM_ERROR = 0.05
 INCREASE: Goal = "increase"
 
 Overflow = Literal["control", "leader"]
-"""The arm for units that arrive while none is enrolled."""
+"""Arm of units that arrive while the test enrols nobody."""
 
 Reports = Literal["always"]
-"""The statement that every unit of a live test reports an outcome, also where it is 0."""
+"""Whether every unit of a live test reports an outcome, even if it is 0."""
 
 ERROR = Option(
     "False positive rate, at most, however often you look; half of it to ship a worse arm.",
@@ -55,7 +55,7 @@ HARM_ERROR = Option(
     kind="probability",
     default="5%",
 )
-"""Fields of a design that the request of a plan has, too."""
+"""Fields of a design that the request for a plan also has."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -139,11 +139,11 @@ class DesignFields(Declared):
 MOST_ARMS = 1000
 
 ONE_SIDED, TWO_SIDED = 1, 2
-"""1: an error bounds how often a worse arm wins; 2: how often one of two equal arms wins."""
+"""Sides of an error, which bounds how often a worse arm wins (1), or one of two equal arms (2)."""
 
 
 def checked_arms(arms: object) -> tuple[str, ...]:
-    """Return the names of the arms: at least two, and different."""
+    """Return the names of the arms; raise `InputError` unless they are at least two and differ."""
     if isinstance(arms, str) or not isinstance(arms, (list, tuple)):
         raise InputError("arms", f"arms must be a list of names (got {arms!r})")
     for name in arms:
@@ -179,7 +179,7 @@ def checked_sides(sides: object) -> int:
 
 
 def checked_min_effect(field: str, min_effect: object, outcome: Outcome) -> float:
-    """Return the smallest difference that matters, below the largest there can be."""
+    """Return `min_effect`; raise `InputError` unless it is below the largest difference."""
     remedy = "it is the smallest difference that matters"
     accepted = checks.positive(field, min_effect, remedy)
     width = outcome.high - outcome.low
@@ -213,7 +213,7 @@ def check_control(control: object, arms: Sequence[str]) -> None:
 
 
 def widened(outcome: Outcome) -> Outcome:
-    """Return the model of adjusted outcomes, which covariates move by `REACH` widths at most."""
+    """Return the model of adjusted outcomes, which covariates change by at most `REACH` widths."""
     if not outcome.limited:
         return outcome
     margin = REACH * outcome.scale / 2
@@ -221,7 +221,7 @@ def widened(outcome: Outcome) -> Outcome:
 
 
 def check_covariates(covariates: Sequence[Covariate], procedure: Procedure) -> None:
-    """Raise `InputError` unless a procedure can compare outcomes that covariates adjust."""
+    """Raise `InputError` unless a procedure can compare outcomes adjusted by covariates."""
     outcome = procedure.outcome
     if procedure.counts != "blocks":
         raise InputError(
@@ -258,7 +258,7 @@ def check_deadline(deadline: object) -> None:
 def check_signals(measure: Measure | None, reports: object, covariates: object) -> None:
     """Raise `InputError` unless a design can use early signals.
 
-    They need a window, an outcome that one event sets to 1 for good, and no covariates.
+    They need a window, an outcome that the first event sets to 1 permanently, and no covariates.
     """
     if measure is not None and measure.aggregate != "any":
         raise InputError(
@@ -287,7 +287,7 @@ def check_signals(measure: Measure | None, reports: object, covariates: object) 
 
 
 def cost_unit(outcome: Outcome, goal: Goal) -> str:
-    """Return what the cost of a test is counted in: conversions that it lost, or extra events.
+    """Return the unit of the cost of a test, such as lost conversions or extra events.
 
     >>> import bascule as bs
     >>> cost_unit(bs.Bernoulli(), "increase"), cost_unit(bs.Bernoulli(), "decrease")

@@ -1,4 +1,4 @@
-"""Gaps: how far each arm lies below the best, in outcome units."""
+"""Gaps: differences of the best arm's mean and each arm's mean, in outcome units."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bascule.core.outcomes import Outcome
 
 
 def checked_means(means: object, arms: int, outcome: Outcome) -> tuple[float, ...]:
-    """Accept one finite mean an arm, that outcomes of this model can have.
+    """Return the means; raise `InputError` unless each arm has one that the model allows.
 
     >>> import bascule as bs
     >>> checked_means([0, 1], 2, bs.Gaussian(1))
@@ -29,7 +29,7 @@ def checked_means(means: object, arms: int, outcome: Outcome) -> tuple[float, ..
 
 
 def gaps_of(means: Sequence[float]) -> tuple[float, ...]:
-    """How far each mean lies below the highest.
+    """Return the difference of the highest mean and each mean.
 
     >>> gaps_of([0.0, 1.0])
     (1.0, 0.0)
@@ -39,7 +39,7 @@ def gaps_of(means: Sequence[float]) -> tuple[float, ...]:
 
 
 def rival_gaps(means: Sequence[float]) -> tuple[float, ...]:
-    """The gaps of all arms but one of the best; the smallest is 0 when two share the first place.
+    """Return the gaps of all arms except one best arm; the smallest is 0 if two arms are best.
 
     >>> rival_gaps([0.0, 1.0, 0.5])
     (1.0, 0.5)

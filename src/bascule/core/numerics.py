@@ -1,4 +1,4 @@
-"""Numerical helpers that have no home in a library: searches by halving an interval."""
+"""Numerical searches by bisection."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 HALVINGS = 200
-"""The most steps of a search; it ends sooner, once its two ends are neighbouring numbers."""
+"""Maximum number of steps of a search; it ends sooner if its ends are adjacent floats."""
 
 
 def turning_point(before: Callable[[float], bool], low: float, high: float) -> float:

@@ -1,4 +1,4 @@
-"""Options: what a request, a rule or an outcome model can be given, each declared once.
+"""Options of requests, rules and outcome models, each declared once.
 
 A declaration is a class whose fields carry an `Option` beside their type:
 
@@ -27,7 +27,7 @@ from bascule.core.inputs.checks import read_amount
 from bascule.core.registry import Registered, Registry
 
 Group = Literal["basics", "outcome", "advanced", "output"]
-"""Where an option is shown: the basics first, others in panels of their own."""
+"""Group in which an option is shown: the basics first, the others in separate panels."""
 
 Kind = Literal[
     "number", "positive", "probability", "unbounded", "whole", "choice", "switch", "file", "text"
@@ -35,7 +35,7 @@ Kind = Literal[
 """How a value is written: the first five are numbers, as 0.05, 5%, 5,000, 5k or, unbounded, inf."""
 
 Place = Literal["form", "command"]
-"""Where a request can be made, beside Python and HTTP, which have every field."""
+"""Places for a request other than Python and HTTP, which have every field."""
 
 NUMBERS: dict[str, Callable[[str, object, str], float]] = {
     "number": checks.finite,
@@ -47,43 +47,43 @@ NUMBERS: dict[str, Callable[[str, object, str], float]] = {
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option: what it means, how it is written, and what it goes with."""
+    """An option: its meaning, the format of its value, and the options it needs or excludes."""
 
     help: str = ""
-    """What it means, in a sentence."""
+    """Meaning of the option, in a sentence."""
     _: KW_ONLY
     label: str = ""
-    """Its name in a form."""
+    """Name of the option in a form."""
     kind: Kind = "text"
-    """How its value is written."""
+    """Kind of the value."""
     group: Group = "advanced"
-    """Where it is shown."""
+    """Group in which the option is shown."""
     default: str = ""
-    """The usual value as people write it; empty where there is none."""
+    """Default value as people write it; empty if there is none."""
     unset: str = ""
-    """What leaving it out stands for, where that is not the default."""
+    """Meaning of leaving the option out, if that is not the default."""
     choices: tuple[str, ...] = ()
-    """The words that it accepts."""
+    """Words that the option accepts."""
     limits: tuple[float, float] | None = None
-    """The least and the largest number."""
+    """Smallest and largest number that the option accepts."""
     many: bool = False
-    """Whether it can be given several times."""
+    """Whether the option can be given several times."""
     required: bool = False
-    """Whether it must be given."""
+    """Whether the option must be given."""
     needs: tuple[str, ...] = ()
-    """Options that must be given with it."""
+    """Options that must be given with this one."""
     excludes: tuple[str, ...] = ()
-    """Options that must not be given with it."""
+    """Options that must not be given with this one."""
     flag: str = ""
-    """Its name on the command line, where that is another one."""
+    """Name of the option on the command line, if it differs."""
     metavar: str = ""
-    """What the help of the command line shows for its value."""
+    """Placeholder for the value in the help of the command line."""
     absent: Mapping[Place, str] = field(default_factory=dict)
-    """Places that do not have it, with the reason."""
+    """Places that do not have the option, with the reason."""
     type: Any = Any
-    """The type of its value in Python."""
+    """Type of the value in Python."""
     name: str = ""
-    """The name of its field."""
+    """Name of the field."""
 
     def __post_init__(self) -> None:
         for name, allowed in (("kind", get_args(Kind)), ("group", get_args(Group))):
@@ -105,7 +105,7 @@ class Option:
         return value if self.kind == "switch" else self.check(value)
 
     def check(self, value: object) -> Any:
-        """Return a value that is as declared; raise `InputError` otherwise, also for text.
+        """Return a value if it is as declared; raise `InputError` otherwise, also for unread text.
 
         >>> Option("A share.", kind="probability", name="power").check(0.9)
         0.9
@@ -130,7 +130,7 @@ class Option:
 
     @property
     def remedy(self) -> str:
-        """What the value is, and what is usual, as the end of a message."""
+        """The meaning of the value and its default, as the end of a message."""
         end = "leave it out if there is none"
         if self.default or self.unset:
             end = f"{self.default} is usual" if self.default else f"if left out: {self.unset}"
@@ -138,7 +138,7 @@ class Option:
 
     @property
     def title(self) -> str:
-        """Its name in a form.
+        """The name of the option in a form.
 
         >>> Option(name="sigma_unit").title
         'Sigma unit'
@@ -148,7 +148,7 @@ class Option:
 
     @property
     def typed(self) -> str:
-        """Its name on the command line.
+        """The name of the option on the command line.
 
         >>> Option(name="sigma_unit").typed
         '--sigma-unit'
@@ -157,7 +157,7 @@ class Option:
 
     @property
     def numeric(self) -> bool:
-        """Whether its value is a number."""
+        """Whether the value is a number."""
         return self.kind in NUMBERS or self.kind == "whole"
 
     def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> Any:
@@ -173,7 +173,7 @@ Options = Mapping[str, Option]
 def options_of(declaration: type[Any]) -> Options:
     """Return the options that a class declares, in their order.
 
-    A field of a dataclass without an `Option` is one, too, as its type and default say.
+    A dataclass field without an `Option` gets one from its type and default.
 
     >>> import bascule as bs
     >>> options_of(bs.Gaussian)["sigma"].kind
@@ -185,7 +185,7 @@ def options_of(declaration: type[Any]) -> Options:
 
 
 _READ: WeakKeyDictionary[type[Any], Options] = WeakKeyDictionary()
-"""A cache: reading the types of a design takes 4 ms, and every design is checked by them."""
+"""Cache of options: reading the types of a design takes 4 ms, and every design needs them."""
 
 
 def _declared_types(declaration: type[Any]) -> dict[str, Any]:
@@ -209,7 +209,7 @@ def _read_options(declaration: type[Any]) -> Options:
 
 
 def _text_of(default: object, option: Option) -> str:
-    """Return a default as people write it: shares as percentages; "" if it is none.
+    """Return a default as people write it, shares as percentages; "" if there is none.
 
     >>> _text_of(0.05, Option(kind="probability")), _text_of(28.0, Option())
     ('5%', '28')
@@ -223,7 +223,7 @@ def _text_of(default: object, option: Option) -> str:
 
 
 def check_given(options: Options, given: Iterable[str]) -> None:
-    """Raise `InputError` if an option lacks one that it needs, or has one that it excludes.
+    """Raise `InputError` if required or needed options are missing, or excluded ones are given.
 
     >>> declared = {"power": Option(needs=("effect",)), "effect": Option()}
     >>> check_given(declared, ["power"])
@@ -266,10 +266,10 @@ def _plain(annotation: Any) -> Any:
 class Declared:
     """The base of frozen dataclasses whose fields are checked as they are declared.
 
-    A field that may be None has been given if it is not None. What the declaration cannot say is
-    checked in a `__post_init__` that calls this one first.
+    A field that may be None counts as given if it is not None. Further checks are in a
+    `__post_init__` that calls this one first.
 
-    A class keeps what it declares in `_declared`. Its annotations are the plain types, so that
+    A class stores its declarations in `_declared`. Its annotations are the plain types, so that
     `help` and editors show names, types and defaults.
     """
 
@@ -278,22 +278,22 @@ class Declared:
     _declared: ClassVar[Mapping[str, Any]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Keep the declarations, and leave plain types as annotations."""
+        """Store the declarations, and leave plain types as annotations."""
         super().__init_subclass__(**options)
-        # A dataclass with slots is a second class, which is made from the first one.
+        # For slots, `dataclass` creates a second class from the first one.
         if "_declared" not in cls.__dict__:
             cls._declared = get_annotations(cls)
             cls.__annotations__ = {name: _plain(option) for name, option in cls._declared.items()}
 
     def __post_init__(self) -> None:
-        """Check every field, and which of them are set together."""
+        """Check every field, and the combination of fields that are set."""
         options = options_of(type(self))
         values = {name: getattr(self, name) for name in options}
         names = (name for name, value in values.items() if value is not None and value is not False)
         check_given(options, names)
         for name, option in options.items():
             is_left_out = values[name] is None and NoneType in get_args(option.type)
-            # A field that takes several types is checked by its class.
+            # A field that accepts several types is checked by its class.
             if len(_parts(option.type)) == 1 and not is_left_out:
                 object.__setattr__(self, name, option.check(values[name]))
 
@@ -329,9 +329,9 @@ def parameters(registry: Registry[Any]) -> dict[str, Option]:
 
 
 def make(registry: Registry[Registered], kind: str, given: Mapping[str, Any]) -> Registered:
-    """Return an object of a registered kind, made from the values that are its parameters.
+    """Return an object of a registered kind, created from those values that are its parameters.
 
-    A value that belongs to other classes of the registry only is refused.
+    A value that belongs only to other classes of the registry raises `InputError`.
 
     >>> from bascule.core.outcomes import OUTCOMES
     >>> make(OUTCOMES, "bounded", {"high": "5", "runs": 100})
