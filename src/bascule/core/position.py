@@ -1,6 +1,6 @@
-"""Where a test stands, as rows for the steps of `core.course`: made from statistics, and back.
+"""The state of a test as rows for the steps of `core.course`, converted from statistics and back.
 
-The simulator compiles the course for a family of evidence. Here it runs uncompiled by the methods
+The simulator compiles the course for a family of evidence. Here it runs uncompiled with the methods
 of any procedure (`core.procedure_steps`), for live tests, their replay, reports and `trace`.
 """
 
@@ -50,36 +50,36 @@ from bascule.core.types import NO_DIFFERENCE, NOBODY
 
 
 class Calendar(NamedTuple):
-    """When a test is judged, where a decision may be withheld; times are in seconds."""
+    """The calendar of a test whose decision may be withheld; times are in seconds."""
 
     origin: float
-    """When the first unit came."""
+    """Time of the first unit."""
     now: float = 0.0
     held: int = NOBODY
-    """The decision that is withheld."""
+    """The withheld decision, or `NOBODY`."""
     kept: frozenset[int] | None = None
-    """Arms that were out before the last look; those that are out now if None."""
+    """Arms that were out before the last look; None for those that are out now."""
 
 
 HOLDING = Calendar(0.0, held=NO_DIFFERENCE)
-"""While any decision is withheld, whichever it is."""
+"""A calendar with a withheld decision, for cases in which it does not matter which one."""
 
 
 class Judgement(NamedTuple):
-    """What the course says of a test: its decision, withheld or not, or why it ends without one."""
+    """The result of judging a test: its decision, withheld or not, or why it ends without one."""
 
     winner: int
     ended: int
     reached: Decision | None
-    """The decision for the winner by the primary metric alone."""
+    """The decision by the primary metric alone."""
     harm: bool
-    """Whether it fell because every treatment is harmful."""
+    """Whether the decision is for the control because every treatment is harmful."""
     is_held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The rows of a test, on which its course takes its steps."""
+    """The rows of a test, on which the steps of its course work."""
 
     course: Course
     test: list[float]
@@ -88,27 +88,27 @@ class Position:
     evidence: MetricEvidence
     rails: Rails
     places: Sequence[int]
-    """The places of the guardrails among the metrics of the design."""
+    """Indexes of the guardrails among the metrics of the design."""
     terms: Terms
     clock: float
-    """How long the test has lasted."""
+    """Duration of the test so far."""
 
     @property
     def count(self) -> int:
-        """How many arms there are."""
+        """Number of arms."""
         return len(self.arms)
 
     def waiting(self) -> int:
-        """Return the only arm that is left, if it waits for its guardrails, or `NOBODY`."""
+        """Return the only active arm if it waits for its guardrails, else `NOBODY`."""
         if not self.rails.standings:
             return NOBODY
         rows = self.test, self.marks, self.arms, self.rails
         return self.course.waiting(*rows, self.count, self.terms)
 
     def compared(self) -> AnyStatistics:
-        """Return the statistics that the next block goes by.
+        """Return the statistics for the next block.
 
-        The control is back in where the guardrails have to compare with it.
+        The control is active in them if the guardrails still have to compare with it.
         """
         self.waiting()
         if self.course.control_is_back(self.test, self.marks, self.arms, self.terms):
@@ -118,19 +118,19 @@ class Position:
     def may_begin(
         self, pending: int, block: Block, under_way: Sequence[tuple[int, int, int]]
     ) -> float:
-        """Return how many blocks like this may begin, with some under way and units pending."""
+        """Return the number of such blocks that may begin, given those under way."""
         self.waiting()
         rows = self.test, self.arms, self.evidence
         return self.course.may_begin(*rows, self.count, pending, (block, under_way), self.terms)
 
     def harmful_arm(self) -> int:
-        """Return the first harmful arm that has to be removed, or `NOBODY`."""
+        """Return the first harmful arm to remove, or `NOBODY`."""
         if not self.rails.standings:
             return NOBODY
         return self.course.harmful_arm(self.test, self.marks, self.rails, self.count)
 
     def without(self, arm: int) -> frozenset[int]:
-        """Return the arms that are dropped once an arm is removed."""
+        """Return the arms that are dropped after an arm is removed."""
         evidence = self.evidence
         evidence.statistics = replace(
             evidence.statistics, removed=evidence.statistics.removed | {arm}
@@ -140,7 +140,7 @@ class Position:
         return evidence.seen(self.arms).dropped
 
     def judge(self) -> Judgement:
-        """Return the decision of now, and why the test ends without one."""
+        """Return the current decision, and why the test ends without one."""
         rows = self.test, self.marks, self.arms, self.evidence, self.rails
         was_held = self.test[HELD]
         winner, ended = self.course.judge(*rows, self.count, self.clock, self.terms)
@@ -159,8 +159,8 @@ def position_of(
 ) -> Position:
     """Return the rows of a test; without a calendar every decision is announced at once.
 
-    `units` are those of each arm that will have counted in the primary metric, if more than have,
-    and `removes` says that an arm is going to be removed.
+    `units` are the units of each arm that count in the primary metric after the current step, if
+    they differ from the statistics. `removes` says that an arm is going to be removed.
     """
     test, count = [0.0] * TEST, len(design.arms)
     test[HELD], test[GONE] = NOBODY, len(statistics.removed)
@@ -196,8 +196,8 @@ ENDLESS = (-math.inf, math.inf)
 def _terms(
     design: Design, statistics: AnyStatistics, calendar: Calendar | None, removes: bool
 ) -> Terms:
-    # Procedures take the place of the parameters of evidence. Once an arm was removed, the stricter
-    # one judges, also where nobody has guardrails and an arm was removed by hand.
+    # Procedures take the place of the parameters of evidence. Once an arm was removed, also by hand
+    # and without guardrails, the stricter procedure judges.
     strict: Any = design.stricter.procedure if removes or statistics.removed else design.procedure
     usual: Any = strict if statistics.removed else design.procedure
     latest = math.inf
@@ -209,7 +209,7 @@ def _terms(
 def _rails(
     design: Design, statistics: Statistics, units: Sequence[int] | None
 ) -> tuple[Rails, list[int]]:
-    """Return the rows of all guardrails, by the last looks, and a row for missing values."""
+    """Return the rows of all guardrails at their last looks, and a row for missing values."""
     count, known = len(design.arms), statistics.metrics or empty_metrics(design)
     places = [which for which, metric in enumerate(design.metrics) if metric.is_guardrail]
     numbers, standings = [], list[int]()
@@ -245,7 +245,7 @@ def _rails(
 def _held(
     design: Design, statistics: Statistics, known: Sequence[Statistics], units: Sequence[int]
 ) -> list[int]:
-    """Return for each arm whether missing values of any metric with a say hold it."""
+    """Return for each arm whether missing values of a metric keep it from being shipped."""
     rows = [(design, statistics)] if has_primary_say(design) else []
     rows += [
         (own, shown)
@@ -262,24 +262,24 @@ def _held(
 
 
 class BlockStep(NamedTuple):
-    """A block, or a unit, that is complete."""
+    """A complete block, or a unit, to be added to the statistics."""
 
     advance: Advance
     """The step of the primary metric."""
     metrics: Mapping[int, Advance]
-    """Steps of the other metrics that count with it, by their places in the design."""
+    """Steps of the other metrics that count at the same time, by their indexes in the design."""
     units: Sequence[int]
-    """Units of each arm in it."""
+    """Number of units of each arm in the block."""
     lacking: Sequence[Sequence[int]] = ()
-    """For the primary metric and each other one, the units of each arm without a value."""
+    """For the primary metric and each other one, the units without a value in each arm."""
     last: bool = True
-    """Whether arms are compared now: no more of the same batch follows."""
+    """Whether the block is the last of its batch, after which arms are compared."""
 
 
 def folded(
     design: Design, statistics: Statistics, step: BlockStep, is_held: bool = False
 ) -> Statistics:
-    """Return the statistics after a step; no arm is dropped while a decision is held."""
+    """Return the statistics after a step; no arm is dropped while a decision is withheld."""
     known = list(statistics.metrics or empty_metrics(design))
     if step.lacking:
         first, *others = step.lacking
@@ -313,7 +313,7 @@ def folded_ahead(
 ) -> Statistics:
     """Return the statistics after steps of metrics that count before the primary one does.
 
-    Steps are given by the place of a metric in the design. Each metric is looked at by its own
+    `steps` are by the index of a metric in the design. The looks at each metric depend on its own
     units.
     """
     known = list(statistics.metrics or empty_metrics(design))
@@ -333,14 +333,14 @@ def folded_ahead(
 
 
 def _with_rails(statistics: Statistics, known: list[Statistics], position: Position) -> Statistics:
-    """Return the statistics with what the guardrails say, and the other metrics as `known`."""
+    """Return the statistics with the results of the guardrails and with the metrics `known`."""
     count, rails = position.count, position.rails
     for at, which in enumerate(position.places):
         own = slice(at * count, (at + 1) * count)
         shown, standings = rails.pairs[at].statistics, rails.standings[own]
         bounds = tuple(zip(rails.lows[own], rails.highs[own], strict=True))
         harmful = frozenset(arm for arm, said in enumerate(standings) if said == HARMED)
-        # Harm may be found by a look that narrows no interval.
+        # A look can find harm without narrowing an interval.
         if bounds != (shown.bounds or (ENDLESS,) * count) or harmful != shown.dropped:
             shown = replace(shown, bounds=bounds, dropped=harmful)
         known[which] = shown
@@ -348,9 +348,9 @@ def _with_rails(statistics: Statistics, known: list[Statistics], position: Posit
 
 
 def still_compared(design: Design, statistics: AnyStatistics, is_held: bool = False) -> Any:
-    """Return the statistics with the control back in while guardrails have to compare with it.
+    """Return the statistics, with the control active while guardrails have to compare with it.
 
-    That is while an arm waits for them, and while a decision `is_held`.
+    That is while an arm waits for its guardrails, and while a decision `is_held`.
     """
     if not may_hold(design):
         return statistics
@@ -364,6 +364,6 @@ def waiting_arm(design: Design, statistics: Statistics) -> int | None:
 
 
 def may_ship(design: Design, statistics: Statistics, arm: int) -> bool:
-    """Return whether every guardrail has found an arm within its margin, and no value lacks."""
+    """Return whether guardrails and missing values allow an arm to be shipped."""
     rails, count = position_of(design, statistics).rails, len(design.arms)
     return allowed(rails.standings, count, len(rails.standings) // count, arm, design.control_index)

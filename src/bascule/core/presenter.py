@@ -1,8 +1,8 @@
-"""The one place where results reach the code that shows them.
+"""Access from results to the modules that show them.
 
-Results are data and lie below the packages that show them, so they must not import these. Such a
-package registers its modules here, and a result asks for one by its name when text, a figure or a
-page is wanted; the module is loaded then.
+Results are below the packages that show them, so they must not import these. Such a package
+registers its modules here, and a result gets one by its name when text, a figure or a page is
+needed; the module is loaded then.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 COLUMNS = 80
-"""Where sentences are broken on a terminal."""
+"""Width at which sentences are wrapped on a terminal."""
 
 
 _PACKAGES: dict[str, str] = {}
@@ -40,21 +40,21 @@ class Reported(ABC):
     __slots__ = ()
 
     WIDTH = 0
-    """Where lines of text are broken; 0 leaves each sentence on one line."""
+    """Width at which lines of text are wrapped; 0 leaves each sentence on one line."""
     PAGE = "Report"
-    """What the page is, written above its headline."""
+    """Kind of page, shown above its headline."""
 
     @abstractmethod
     def report(self) -> Any:
-        """Return what the result has to say: headline, facts, tables, notes and figures."""
+        """Return the report of the result: headline, facts, tables, notes and figures."""
 
     def html(self) -> str:
-        """One page to hand around, which needs nothing from elsewhere."""
+        """Return the report as a self-contained HTML page."""
         return str(presenter("pages").report_page(self.report(), self.PAGE))
 
     def save_html(self, path: str | Path) -> Path:
-        """Write the page to a file."""
-        # Loaded at first use: this module is imported with the package.
+        """Write the HTML page to a file."""
+        # Loaded at first use, to keep the import of the package fast.
         from bascule.core.inputs.files import write_whole
 
         return write_whole(Path(path), self.html().encode())

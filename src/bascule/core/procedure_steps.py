@@ -1,7 +1,7 @@
 # ruff: noqa: ARG001
-"""The steps of a course by the methods of a procedure, uncompiled: for any procedure.
+"""The steps of a course with the methods of any procedure, uncompiled.
 
-What a metric has shown takes the place of the rows of its pairs, and its procedure that of their
+The evidence of a metric takes the place of the rows of its pairs, and its procedure that of the
 parameters.
 """
 
@@ -27,7 +27,7 @@ Arms = list[list[float]]
 
 
 class MetricEvidence:
-    """What a metric has shown, in the place of its rows, and the step that it takes next."""
+    """The statistics of a metric, in the place of its rows, and its next step."""
 
     __slots__ = ("_known", "advance", "design", "reached", "statistics")
 
@@ -39,19 +39,19 @@ class MetricEvidence:
         self._known: tuple[Any, Any, dict[tuple[int, int], Difference]] | None = None
 
     def seen(self, arms: Arms) -> AnyStatistics:
-        """Return the statistics with the arms dropped that are not active in the rows."""
+        """Return the statistics with those arms dropped that are not active in the rows."""
         statistics = self.statistics
         out = frozenset(i for i, row in enumerate(arms) if row[ACTIVE] == 0.0) - statistics.removed
         return statistics if out == statistics.dropped else replace(statistics, dropped=out)
 
     def oriented(self, arms: Arms) -> Any:
-        """Return the same as the procedure takes it."""
+        """Return the same statistics, oriented as the procedure needs them."""
         return self.design.oriented_statistics(self.seen(arms))
 
     def interval(self, first: int, second: int, procedure: Procedure, known: bool) -> Difference:
-        """Return by how much an arm is better than another, by the evidence of now.
+        """Return by how much an arm is better than another, by the current evidence.
 
-        Intervals that are `known` may be intersected with those of other looks.
+        With `known` the interval may be intersected with those of other looks.
         """
         known_of = self._known
         if known_of is None or known_of[0] is not self.statistics or known_of[1] is not procedure:

@@ -1,6 +1,6 @@
-"""Where a test stands: next arm or block, statistics, decision; functions of design and data.
+"""The progress of a test: next arm or block, statistics and decision, from design and data.
 
-Each function asks the design for its procedure and calls it; they are the public form of
+Each function calls the procedure of the design; together they are the public interface of
 `core.procedures`.
 """
 
@@ -45,9 +45,9 @@ Seen = TypeVar("Seen", Statistics, CohortStatistics)
 
 
 def intervals(design: Design, statistics: AnyStatistics) -> tuple[Interval, ...]:
-    """Return the interval of each arm; infinitely wide until an arm has three units.
+    """Return the interval of each arm; infinitely wide until the arm has three units.
 
-    Where looks are planned, the intervals hold at the looks.
+    If looks are planned, the intervals hold at the looks.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
@@ -79,7 +79,7 @@ def record(
     lacking: Sequence[bool] = (),
     is_held: bool = False,
 ) -> Statistics:
-    """Return the statistics after one more outcome, with newly beaten arms dropped.
+    """Return the statistics after a further outcome, with newly beaten arms dropped.
 
     `metrics` are the unit's outcomes of the other metrics, in the order of the design. `lacking`
     says of the primary metric and each other one whether the unit has no value of it. While a
@@ -103,7 +103,7 @@ def record(
 
 
 def _recorded(arm: int, value: float) -> Advance:
-    """Return the step of a metric that counts one more outcome."""
+    """Return the step of a metric that adds an outcome."""
     return lambda _, before, looks: before.record(arm, value)  # noqa: ARG005
 
 
@@ -113,10 +113,10 @@ def next_block(
     signals: Signals | None = None,
     is_held: bool = False,
 ) -> Block:
-    """Return the block that comes next; it is fixed before its outcomes are.
+    """Return the next block, which is fixed before its outcomes are known.
 
-    `signals` are events of units whose windows are open, for a rule that goes by them. While a
-    decision `is_held`, the control is in the block if a guardrail may find an arm harmful.
+    `signals` are events of units whose windows are open, for rules that use them. While a decision
+    `is_held`, the control is in the block if a guardrail may find an arm harmful.
 
     >>> import bascule as bs
     >>> next_block(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), Statistics.empty(2))
@@ -140,7 +140,7 @@ def fold_block(
     lacking: Sequence[Sequence[int]] = (),
     is_held: bool = False,
 ) -> Statistics:
-    """Return the statistics after one more block, whose outcomes are given arm by arm.
+    """Return the statistics after a further block, given the outcomes of each arm.
 
     Blocks are folded in the order in which they were assigned. Arms that are beaten are dropped,
     unless `look` is false because more of the same batch follows. `metrics` has the block's
@@ -176,7 +176,7 @@ def fold_ahead(
 ) -> Statistics:
     """Return the statistics with a block of metrics that count before the primary one does.
 
-    `blocks` has what the arms have given, by the place of the metric in the design.
+    `blocks` has the statistics of the arms, by the index of the metric in the design.
     """
     return folded_ahead(design, statistics, _blocks(design, blocks))
 
@@ -291,7 +291,7 @@ def _with_bounds(procedure: Procedure, before: Seen, after: Seen, look: bool = T
 
 
 def declared_error(design: Design, statistics: AnyStatistics) -> float:
-    """Return the probability, at most, that a test declares a worse arm the winner.
+    """Return a bound on the probability that a test declares a worse arm the winner.
 
     It is the error of the design, unless arms of three or more were removed, or a guardrail may
     remove one: outcomes may then have decided whether all pairs count. docs/research/ends.md
@@ -321,24 +321,24 @@ def _promised(
 
 
 def interval_procedure(design: Design) -> IntervalProcedure:
-    """Return the procedure of intervals whose units give one outcome; InputError otherwise."""
+    """Return the procedure if it compares intervals of single outcomes; else raise `InputError`."""
     remedy = "use UCB(alpha), ETC() or ETCPrime() on outcomes that come once"
     return procedure_as(design, IntervalProcedure, remedy)
 
 
 def recurrent_procedure(design: Design) -> RecurrentProcedure:
-    """Return the procedure of intervals whose outcomes recur; InputError otherwise."""
+    """Return the procedure if it is for recurring outcomes; else raise `InputError`."""
     return procedure_as(design, RecurrentProcedure, "outcome must be Recurrent here")
 
 
 def block_procedure(design: Design) -> BlockProcedure:
-    """Return the procedure of a design in blocks; InputError for any other."""
+    """Return the procedure if it works in blocks; else raise `InputError`."""
     remedy = "it assigns unit by unit: use next_arm and record, or Tilt(tilt)"
     return procedure_as(design, BlockProcedure, remedy)
 
 
 def procedure_as(design: Design, family: type[Family], remedy: str) -> Family:
-    """Return the procedure of a design if it is of a family; InputError with a remedy if not."""
+    """Return the procedure of a design if it has a type; else raise `InputError` with a remedy."""
     if isinstance(design.procedure, family):
         return design.procedure
     raise InputError("rule", f"{design.rule.label} on {design.outcome!r} does not fit: {remedy}")

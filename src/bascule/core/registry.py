@@ -1,4 +1,4 @@
-"""Rules and outcome models by the kind that a design file names them by."""
+"""Registries of rules and outcome models, by the kind that a design file names."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ Registered = TypeVar("Registered")
 
 
 GROUP = "bascule"
-"""The group of entry points under which an installed package names the modules that register."""
+"""Group of entry points in which packages list the modules that register classes."""
 
 
 class Registry(Generic[Registered]):
     """The registered classes of one sort: rules, or outcome models.
 
-    A class is registered under the default of its field `kind`, which is also how a design file
-    names it. Parsing and the contract test look here; nothing else needs to. Modules of installed
-    packages that register classes are imported when a registry is first looked at.
+    A class is registered under the default of its field `kind`, by which a design file names it.
+    Modules of installed packages that register classes are imported when a registry is first used.
     """
 
     extended: ClassVar[bool] = False
@@ -68,7 +67,7 @@ class Registry(Generic[Registered]):
         return self._classes
 
     def get(self, kind: object) -> type[Registered]:
-        """Return the class that is registered under a kind; InputError if there is none."""
+        """Return the class that is registered under a kind; raise `InputError` for none."""
         cls = self.classes.get(kind) if isinstance(kind, str) else None
         if cls is None:
             kinds = ", ".join(repr(kind) for kind in self.classes)
@@ -91,9 +90,9 @@ class Registry(Generic[Registered]):
         return iter(tuple(self.classes.values()))
 
     def schema(self, source: Any, handler: Any) -> Any:
-        """Return the Pydantic schema of a field that takes any registered class, by its kind.
+        """Return the Pydantic schema of a field that accepts any registered class, by its kind.
 
-        A class that derives from the base has the schema of a dataclass.
+        For a subclass of the base it is the schema of a dataclass.
         """
         if source is not self.base:
             return handler(source)
@@ -109,7 +108,7 @@ class Registry(Generic[Registered]):
 
 
 def _import_extensions() -> None:
-    """Import the modules that installed packages name; warn of one that fails and leave it out."""
+    """Import the modules that installed packages list; warn about each import that fails."""
     from importlib.metadata import entry_points
 
     for entry_point in entry_points(group=GROUP):

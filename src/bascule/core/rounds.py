@@ -1,7 +1,7 @@
-"""Periods of constant shares, folded as rounds of blocks: for tests on flags that others serve.
+"""Periods of constant shares, counted as rounds of blocks: for flags that other services serve.
 
-Within a period every unit has the same chance of each arm, so that its units may be taken in any
-order that is blind to outcomes. docs/research/steering.md has the proof.
+Within a period every unit has the same probability of each arm, so its units may be taken in any
+order that does not depend on outcomes. docs/research/steering.md has the proof.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.core.types import NOBODY, FloatArray
 
 Rounds = Any
-"""Units, sums, squares and cubes: for each round a number for each arm, as lists or arrays."""
+"""Units, sums, squares and cubes, each with a row for each round and a column for each arm."""
 
 
 class Stand(NamedTuple):
@@ -42,7 +42,7 @@ class Stand(NamedTuple):
 
 
 def course_in_rounds(design: Design) -> tuple[Course, int]:
-    """Return the course of a test in rounds, and how many columns the rows of its arms have."""
+    """Return the course of a test in rounds, and the number of columns of an arm's row."""
     procedure = block_procedure(design)
     family, two_arms = procedure.evidence, procedure.arms == 2
     scope = CourseScope(two_arms, intervals=True, guarded=False, withholds=design.withholds)
@@ -50,7 +50,7 @@ def course_in_rounds(design: Design) -> tuple[Course, int]:
 
 
 def is_withheld(design: Design, test: Row) -> bool:
-    """Return whether a decision was reached that the calendar does not allow yet."""
+    """Return whether the calendar withholds a decision that was reached."""
     return design.withholds and test[HELD] != NOBODY
 
 
@@ -84,7 +84,7 @@ def rounds_loop(course: Course, columns: int, fingerprint: str = "") -> Callable
                     arm[BLOCK_SQUARES] = squares[k][i]
                 if columns > BLOCK_CUBES:
                     arm[BLOCK_CUBES] = cubes[k][i]
-            # There are no guardrails: any value will do in their place.
+            # There are no guardrails, so any value can be passed for them.
             fold(test, marks, arms, pairs, arms, count, 0, 0, True, terms)
             winner, ended = conclude(test, marks, arms, pairs, arms, count, 0, clock, terms)
             if winner != NOBODY or ended != GOES_ON:
@@ -97,8 +97,8 @@ def rounds_loop(course: Course, columns: int, fingerprint: str = "") -> Callable
 def in_rounds(outcomes: Sequence[FloatArray]) -> tuple[int, list[FloatArray]]:
     """Return the number of rounds, and the units, sums, squares and cubes of each one.
 
-    There are as many rounds as the smallest arm has units; the units of every other arm are spread
-    over them as evenly as they can be. An arm without units is in no round.
+    The number of rounds is the number of units of the smallest arm; the units of every other arm
+    are distributed over them as evenly as possible. An arm without units is in no round.
 
     >>> number, (units, sums, *_) = in_rounds([np.array([1.0, 0.0]), np.array([0.0, 1.0, 1.0])])
     >>> number, units.tolist(), sums.tolist()
@@ -118,7 +118,7 @@ def in_rounds(outcomes: Sequence[FloatArray]) -> tuple[int, list[FloatArray]]:
 
 
 def next_shares(design: Design, statistics: Statistics) -> dict[str, float]:
-    """Return the shares of the next period: those of the block that the rule would deal.
+    """Return the shares of the next period: those of the next block of the rule.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
@@ -132,7 +132,7 @@ def next_shares(design: Design, statistics: Statistics) -> dict[str, float]:
 def with_rounds(
     sums: Sequence[ArmStatistics], powers: Sequence[FloatArray], rounds: int
 ) -> list[ArmStatistics]:
-    """Return the sums of each arm with those of the first rounds of a period."""
+    """Return the sums of each arm, with those of the first `rounds` of a period added."""
     parts = [power[:rounds].sum(axis=0) for power in powers]
     added = []
     for arm, before in enumerate(sums):
@@ -142,7 +142,7 @@ def with_rounds(
 
 
 def statistics_of(sums: Sequence[ArmStatistics], arms: Rows, pairs: Rows) -> Statistics:
-    """Return the rows of a test as its statistics."""
+    """Return the statistics of a test from its rows."""
     out = frozenset(i for i in range(len(sums)) if arms[i][ACTIVE] == 0.0)
     rows = tuple(tuple(float(number) for number in pair) for pair in pairs)
     return Statistics(tuple(sums), dropped=out, pairs=rows)

@@ -1,4 +1,4 @@
-"""Statistics of a test: the sums that the rules need. Those of parts of the data can be added."""
+"""Statistics of a test: the sums that the rules need, which can be added over parts of the data."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from bascule.core.inputs import checks
 Part = TypeVar("Part", float, "Statistics")
 
 PairRow = tuple[float, ...]
-"""What blocks have shown of two arms: the columns of a family of evidence."""
+"""Evidence about two arms from blocks: the columns of a family of evidence."""
 
 LackingRow = tuple[int, float, float]
-"""Units of an arm without a value, how many more these are than expected, and its variance."""
+"""Number of units of an arm without a value, its excess over the expected one, and its variance."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArmStatistics:
     """Sums of one arm's outcomes, which can be added.
 
-    `cubes` are summed up where the spread of the outcomes is estimated, and 0 elsewhere. Where the
-    metric is a ratio, the sums are those of numerators n, and `per` has those with denominators d:
-    of d, n d, d^2, n^2 d, n d^2 and d^3. Elsewhere it is empty.
+    `cubes` is the sum of cubes if the spread of the outcomes is estimated, else 0. If the metric is
+    a ratio, the sums are those of numerators n, and `per` has those with denominators d: of d, n d,
+    d^2, n^2 d, n d^2 and d^3. Otherwise `per` is empty.
 
     >>> ArmStatistics(2, 3.0, 5.0) + ArmStatistics(1, 1.0, 1.0)
     ArmStatistics(units=3, total=4.0, squares=6.0, cubes=0.0, per=())
@@ -58,7 +58,7 @@ class ArmStatistics:
         )
 
     def times(self, factor: float) -> ArmStatistics:
-        """Return the sums of `factor` times as many units with the same averages.
+        """Return the sums multiplied by `factor`: of that many times the units, same averages.
 
         >>> ArmStatistics(2, 3.0, 5.0).times(2)
         ArmStatistics(units=4, total=6.0, squares=10.0, cubes=0.0, per=())
@@ -73,10 +73,10 @@ class ArmStatistics:
 
     @property
     def linearised(self) -> ArmStatistics:
-        """The sums of one number per unit: of a ratio, `r + (n - r d) / w`.
+        """The sums of one number per unit, which for a ratio is `r + (n - r d) / w`.
 
         Here r is the arm's own ratio and w its own mean denominator. The mean of these numbers is
-        the ratio, and their spread is what that of the ratio follows from.
+        the ratio, and the spread of the ratio follows from their spread.
 
         >>> (ArmStatistics.of_ratio(1.0, 2.0) + ArmStatistics.of_ratio(3.0, 2.0)).linearised
         ArmStatistics(units=2, total=2.0, squares=2.5, cubes=3.5, per=())
@@ -98,13 +98,13 @@ class ArmStatistics:
         return self.total, self.squares, self.cubes, *self.per
 
     def reflected(self, centre: float) -> ArmStatistics:
-        """Return what the arm has shown if each outcome x is counted as `centre - x`.
+        """Return the sums of the arm if each outcome x is counted as `centre - x`.
 
         >>> ArmStatistics(2, 3.0, 5.0).reflected(10.0)
         ArmStatistics(units=2, total=17.0, squares=145.0, cubes=0.0, per=())
         """
         if self.per:
-            # Ratios have no limits, so that their centre is 0.
+            # Ratios have no limits, so they are reflected at 0.
             d, nd, dd, nnd, ndd, ddd = self.per
             per = (d, -nd, dd, nnd, -ndd, ddd)
             return ArmStatistics(self.units, -self.total, self.squares, -self.cubes, per)
@@ -124,7 +124,7 @@ class ArmStatistics:
 
     @property
     def known_mean(self) -> float | None:
-        """The mean; None where no unit has counted, or all denominators are 0.
+        """The mean; None if no unit has counted, or all denominators are 0.
 
         >>> ArmStatistics.of_ratio(0.0, 0.0).known_mean is None
         True
@@ -189,8 +189,8 @@ class Statistics:
     numbers are the S and V of tilted blocks, first arm minus second (second minus first with the
     goal "decrease"); the others belong to the family of evidence (`core.evidence.families`)."""
     bounds: tuple[tuple[float, float], ...] = field(default=(), compare=False)
-    """The narrowest interval so far of the difference of each pair, if they are kept. They depend
-    on when somebody looked, so they do not count when statistics are compared."""
+    """The narrowest interval so far of the difference of each pair, if they are stored. They depend
+    on the times of the looks, so they are ignored when statistics are compared."""
     metrics: tuple[Statistics, ...] = field(default=(), kw_only=True)
     """Statistics of the other metrics of the same units. In these, arms that were found harmful are
     dropped, and `bounds` say by how much each arm is better than the control."""
@@ -201,11 +201,11 @@ class Statistics:
 
     @classmethod
     def empty(cls, arms: int) -> Statistics:
-        """Before the first unit."""
+        """Return the statistics before the first unit."""
         return cls(tuple(ArmStatistics() for _ in range(arms)))
 
     def record(self, arm: int, value: float) -> Statistics:
-        """Return the statistics with one outcome more."""
+        """Return the statistics with a further outcome."""
         arm = checks.whole("arm", arm, 0, "arms are counted from 0", len(self.arms) - 1)
         value = checks.finite("value", value, "an outcome is a number")
         arms = list(self.arms)
@@ -213,7 +213,7 @@ class Statistics:
         return replace(self, arms=tuple(arms))
 
     def with_block(self, block: Sequence[ArmStatistics]) -> Statistics:
-        """Return the statistics with the outcomes of a block, given arm by arm."""
+        """Return the statistics with a block added, given the sums of each arm."""
         return replace(
             self, arms=tuple(mine + new for mine, new in zip(self.arms, block, strict=True))
         )
@@ -242,7 +242,7 @@ class Statistics:
 
     @property
     def units(self) -> int:
-        """Units over all arms."""
+        """Number of units in all arms."""
         return sum(arm.units for arm in self.arms)
 
 

@@ -1,4 +1,4 @@
-"""Types, constants and a mark that every package needs."""
+"""Types, constants and a decorator that every package needs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ FloatArray = NDArray[np.float64]
 """An array of numbers."""
 
 IntArray = NDArray[np.int64]
-"""An array of whole numbers: winners, units, places."""
+"""An array of integers, such as winners, units or indexes."""
 
 NOBODY = -1
 """The winner while there is none."""
 
 NO_DIFFERENCE = -2
-"""The winner when the arms are proven to differ by less than what matters."""
+"""The winner when all differences are proven to be smaller than the one that matters."""
 
 RARE = "called_rarely"
 """The attribute that `called_rarely` sets."""
@@ -27,10 +27,10 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 
 def called_rarely(function: Function) -> Function:
-    """Mark a function that loops call rarely, so that the compiler keeps it apart from them.
+    """Mark a function that loops call rarely, so that the compiler does not inline it.
 
-    Everything else that a loop calls becomes part of it. A loop that also held what it seldom needs
-    would have fewer registers left for the rest.
+    All other functions that a loop calls are inlined. If rarely needed code were inlined too, fewer
+    registers would be left for the rest of the loop.
     """
     setattr(function, RARE, True)
     return function
