@@ -87,9 +87,9 @@ class DesignFields(Declared):
     """The smallest difference that matters: a test also ends when all differences are proven
     smaller."""
     deadline: datetime | None = None
-    """When a live test ends undecided."""
+    """Time at which a live test ends undecided."""
     measure: Measure | None = None
-    """What a unit's outcome is in a live test: how the events of its conversion window are
+    """Definition of a unit's outcome in a live test: how the events of its conversion window are
     combined."""
     overflow: Annotated[
         Overflow,

@@ -93,7 +93,7 @@ class Holdout:
 
 @dataclass(frozen=True)
 class Audience:
-    """Who gets into a live test; everyone by default.
+    """The units that get into a live test; all of them by default.
 
     A unit that is in a test stays in it, whatever changes later.
 

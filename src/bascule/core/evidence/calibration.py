@@ -43,7 +43,7 @@ SMALLEST_ERROR = 1e-250
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What a design guarantees: the `error` that is proven, and the `delta` that proves it.
+    """The guarantee of a design: the `error` that is proven, and the `delta` that proves it.
 
     `delta` is the paper's nominal parameter; for rules that have none, it is the level at which
     each pair of arms is compared.

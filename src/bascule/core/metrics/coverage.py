@@ -30,7 +30,7 @@ NOTHING: LackingRow = (0, 0.0, 0.0)
 def with_block(
     rows: Sequence[LackingRow], units: Sequence[int], lacking: Sequence[int], control: int
 ) -> tuple[LackingRow, ...]:
-    """Return the rows with one more block: its units by arm, and those without a value.
+    """Return the rows after a further block, from its units in each arm and those without a value.
 
     A row has the number of units without a value, its excess over the number expected from the
     control's missing values, and the variance of that excess. If the control has left the test, an
