@@ -1,4 +1,4 @@
-"""From a request to a design: what to run, how long it takes, and what it costs."""
+"""Plan a test: which design to run, how long it takes, and what it costs."""
 
 from __future__ import annotations
 

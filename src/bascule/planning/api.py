@@ -1,4 +1,4 @@
-"""`plan`, the one call: it loads the rest of the package when it is first used."""
+"""`plan`, which loads the rest of the package when it is first called."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def plan(
 
 
 def _warn_of_lift(request: PlanRequest, lift: object) -> None:
-    """Warn of a plain lift larger than the baseline: with 5 %, 0.2 often means a fifth of it."""
+    """Warn if a plain lift exceeds the baseline: 0.2 with 5 % often means a fifth of it."""
     from bascule.planning.request.words import question_of
 
     if not isinstance(lift, int | float):

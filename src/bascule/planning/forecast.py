@@ -1,4 +1,4 @@
-"""What to expect of a design: days, cost, and whether it decides in time; predicted or played."""
+"""Forecasts of a design: days, cost, and decision by the deadline; predicted or simulated."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from bascule.simulation.shares import share_estimate, wilson
 from bascule.theory import Prediction, predict
 
 PLAYED = 100
-"""Runs of a test with early signals, of which theory says nothing."""
+"""Number of simulated runs of a test with early signals, for which theory has no prediction."""
 
 PREDICTED_WITHIN = 0.02
-"""How far a predicted probability of a decision may be from the true one."""
+"""Tolerance for the error of a predicted probability of a decision."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What to expect by the deadline, where a test ends whether or not it has decided.
+    """Forecast of a test up to the deadline, where it ends even if undecided.
 
-    Played, with `runs` of them and standard errors; or predicted, without either. Half and nine
+    Simulated, with `runs` runs and standard errors; or predicted, without either. Half and nine
     tenths of all tests have ended by `p50_days` and `p90_days`, decided or at their horizon; these
-    are infinite where they lie beyond the deadline.
+    are infinite if they lie beyond the deadline.
     """
 
     days: Estimate
@@ -48,26 +48,26 @@ class Forecast:
 
     @property
     def simulated(self) -> bool:
-        """Whether this was played, not predicted."""
+        """Whether the forecast was simulated, not predicted."""
         return self.runs > 0
 
     @property
     def decided_interval(self) -> tuple[float, float]:
-        """Where the probability of a decision in time lies, with a confidence of 95 %."""
+        """95 % confidence interval of the probability of a decision by the deadline."""
         if not self.simulated:
             return self.decided.mean, self.decided.mean
         return wilson(round(self.decided.mean * self.runs), self.runs)
 
     def decides_with(self, power: float) -> bool:
-        """Whether it decides in time with this probability, within what runs or theory can say.
+        """Return whether the test decides by the deadline with this probability, within tolerance.
 
-        Runs may miss it by two standard errors, a prediction by `PREDICTED_WITHIN`.
+        The tolerance is two standard errors of a simulation, or `PREDICTED_WITHIN` of a prediction.
         """
         doubt = 2.0 * self.decided.se if self.simulated else PREDICTED_WITHIN
         return self.decided.mean + doubt >= power
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; what is not known, or lies beyond the deadline, is null."""
+        """Return plain data; unknown values, and days beyond the deadline, are None."""
         low, high = self.decided_interval
         data: dict[str, Any] = finite_data(
             {
@@ -84,9 +84,9 @@ class Forecast:
 
 
 def design_of(request: PlanRequest, rule: Rule) -> Design:
-    """Return the design with this rule that a request asks for; its cap is the deadline.
+    """Return the design of a request with this rule; its cap on units is the deadline.
 
-    With a window it has a measure where the outcomes say which.
+    With a window it has a measure, if the outcome model determines one.
 
     >>> import bascule as bs
     >>> design_of(PlanRequest(), bs.Tilt(3)).max_units
@@ -98,7 +98,7 @@ def design_of(request: PlanRequest, rule: Rule) -> Design:
     if measure is None or None in measured:
         measure = None
     else:
-        # The metrics of a design are measured if its primary one is.
+        # The metrics of a design are measured only if its primary metric is.
         pairs = zip(request.metrics, measured, strict=True)
         metrics = tuple(replace(metric, measure=its) for metric, its in pairs)
     return Design(
@@ -120,12 +120,12 @@ def design_of(request: PlanRequest, rule: Rule) -> Design:
 
 
 def played_design(request: PlanRequest, design: Design) -> Design:
-    """Return the design as it is simulated: with the primary metric alone."""
+    """Return the design to simulate: with the primary metric only."""
     return replace(design, outcome=request.played_outcome, measure=None, metrics=())
 
 
 def even_rule(rule: Rule) -> Rule:
-    """Return the rule with its knob where it decides soonest, which mostly is an even split.
+    """Return the rule with the knob value that decides soonest, mostly an even split.
 
     Rules that differ only by their knob have the same even rule.
 
@@ -140,8 +140,8 @@ def even_rule(rule: Rule) -> Rule:
 def prediction(request: PlanRequest, rule: Rule, equal: bool = False) -> Prediction | None:
     """Return the prediction of a rule, without the deadline; None if there is none.
 
-    It is that at the lift, or if all arms are `equal`. Times count units whose outcomes are known:
-    with a window the test takes that much longer.
+    The prediction is at the requested lift, or with all arms `equal`. Times count units whose
+    outcomes are known: a window adds to the duration of the test.
 
     >>> import bascule as bs
     >>> prediction(PlanRequest(), bs.UCB(2)) is None
@@ -179,20 +179,20 @@ def _without_window(request: PlanRequest, rule: Rule, equal: bool) -> Prediction
 
 @lru_cache(maxsize=256)
 def played(request: PlanRequest, rule: Rule, world: World, runs: int = PLAYED) -> Forecast:
-    """Return the forecast by a few runs of a rule in a world; the runs are cached."""
+    """Return the forecast from a few simulated runs of a rule in a world; results are cached."""
     design = played_design(request, design_of(request, rule))
     return forecast_by(lambda: simulate(design, world=world, runs=runs), request, world.start)
 
 
 def goes_by_signals(request: PlanRequest, rule: Rule) -> bool:
-    """Return whether a test uses early signals, so that there is no prediction of it."""
+    """Return whether a test uses early signals, for which there is no prediction."""
     return rule.uses_signals and request.delay is not None
 
 
 def predicted(request: PlanRequest, rule: Rule) -> Forecast | None:
-    """Return the forecast by theory, or None where it does not say when a test is decided.
+    """Return the forecast by theory, or None if it cannot predict when a test is decided.
 
-    Tests that use early signals are played.
+    Tests that use early signals are simulated.
 
     >>> import bascule as bs
     >>> round(predicted(PlanRequest(), bs.Tilt(3)).decided.mean, 2)
@@ -204,7 +204,7 @@ def predicted(request: PlanRequest, rule: Rule) -> Forecast | None:
     if forecast is None or not forecast.course:
         return None
     cap = float(request.max_units)
-    # Nobody is enrolled while the units under way suffice for the horizon, which futility moves.
+    # Enrolment pauses while the pending units suffice for the horizon, which futility moves.
     fixed = rule.with_fixed_plan(design_of(request, rule))
     whole_way = prediction(request, fixed.without_futility()) or forecast
     enrolled = min(cap, whole_way.open_until) if whole_way.limited else cap
@@ -218,15 +218,15 @@ def predicted(request: PlanRequest, rule: Rule) -> Forecast | None:
             return request.traffic.known_after(forecast.open_until) if is_over else math.inf
         return request.announced_days(request.traffic.known_after(forecast.time_until(share)))
 
-    # Units that arrive while the first window is open are shared evenly. After them come those
-    # that a test without a window begins with: its regret grows with the root of its units, and
+    # Units that arrive while the first window is open are split evenly. After them come the first
+    # units of a test without a window: its regret grows with the square root of its units, and
     # none of them costs more than in an even split.
     even = max(sum(request.gaps) / len(request.names), forecast.regret / longest)
     later = _open_time(forecast, enrolled - waiting)
     tilted = min(even * later, forecast.regret * math.sqrt(later / longest))
     held_days, held_units = _withheld(request, forecast, enrolled)
     days = _open_time(forecast, cap, request.traffic.days_until) * forecast.decision_time / longest
-    # While a decision is withheld, the arm that leads has its largest share.
+    # While a decision is withheld, the leading arm has its largest share.
     most_tilt = design_of(request, rule).procedure.most_tilt
     held = held_units * request.gap / (1.0 + most_tilt)
     return Forecast(
@@ -240,7 +240,7 @@ def predicted(request: PlanRequest, rule: Rule) -> Forecast | None:
 
 
 def _withheld(request: PlanRequest, forecast: Prediction, enrolled: float) -> tuple[float, float]:
-    """Return for how many days decisions are withheld on average, and the units enrolled then."""
+    """Return the mean number of days a decision is withheld, and of units enrolled meanwhile."""
     if not request.withholds:
         return 0.0, 0.0
     days = units = before = 0.0
@@ -257,7 +257,7 @@ def _withheld(request: PlanRequest, forecast: Prediction, enrolled: float) -> tu
 
 @lru_cache(maxsize=256)
 def predicted_at_zero(request: PlanRequest, rule: Rule) -> Forecast | None:
-    """Return the forecast by theory if no arm is better than another; None where there is none.
+    """Return the forecast by theory if all arms are equal; None if there is none.
 
     >>> import bascule as bs
     >>> round(predicted_at_zero(PlanRequest(), bs.Tilt(3)).days.mean)
@@ -275,12 +275,11 @@ def predicted_at_zero(request: PlanRequest, rule: Rule) -> Forecast | None:
 
 
 def after_even_start(forecast: Prediction, even: Prediction, waiting: float) -> Prediction:
-    """Return the prediction of a test whose first `waiting` units are shared evenly.
+    """Return the prediction of a test whose first `waiting` units are split evenly.
 
-    As no outcome is known before the first window closes, a test proceeds as its `even` split up to
-    there, and then as without a window; what it had learned until then is a part of all that it has
-    to learn, `waiting` of the time of the even split.
-
+    No outcome is known before the first window closes, so a test proceeds like its `even` split
+    until then, and afterwards like a test without a window. By then it has gained a part of the
+    information that it needs: `waiting` divided by the duration of the even split.
     >>> slow, quick = Prediction((200.0, 100.0), (0.1,)), Prediction((100.0, 100.0), (0.1,))
     >>> round(after_even_start(slow, quick, 100.0).decision_time)
     250
@@ -305,7 +304,7 @@ def after_even_start(forecast: Prediction, even: Prediction, waiting: float) -> 
 
 
 def _mixed_time(time: Any, even: Any, waiting: float) -> Any:
-    """Units until the end of a test that is even while `waiting` units arrive."""
+    """Return the number of units of a test that is even while `waiting` units arrive."""
     evenly = np.maximum(even, 1e-9)
     return np.where(evenly <= waiting, evenly, waiting + (1.0 - waiting / evenly) * time)
 
@@ -313,7 +312,7 @@ def _mixed_time(time: Any, even: Any, waiting: float) -> Any:
 def forecast_by(
     play: Callable[[], Simulation], request: PlanRequest, means: tuple[float, ...]
 ) -> Forecast:
-    """Return the forecast by runs; that of no decision if no run can decide by the deadline."""
+    """Return the forecast from runs, or that of no decision if none is possible by the deadline."""
     try:
         return forecast_of(play(), request)
     except InfeasibleError:
@@ -321,7 +320,7 @@ def forecast_by(
 
 
 def forecast_of(result: Simulation, request: PlanRequest) -> Forecast:
-    """Return the forecast that the runs of a capped design show."""
+    """Return the forecast from the simulated runs of a capped design."""
     decided = result.winner != NOBODY
     days = request.traffic.days_until(result.decision_time.astype(float))
     late = np.where(decided | _at_horizon(result), days, math.inf)
@@ -337,7 +336,7 @@ def forecast_of(result: Simulation, request: PlanRequest) -> Forecast:
 
 
 def _at_horizon(result: Simulation) -> Any:
-    """Which runs ended at their horizon, if undecided: there was room for another block."""
+    """Return which runs, if undecided, ended at their horizon: there was room for another block."""
     procedure, cap = result.design.procedure, result.design.max_units
     if not procedure.has_horizon:
         return False
@@ -345,7 +344,7 @@ def _at_horizon(result: Simulation) -> Any:
 
 
 def hopeless(request: PlanRequest, means: tuple[float, ...]) -> Forecast:
-    """Return the forecast of a test that is still open at the deadline, its units shared evenly.
+    """Return the forecast of a test that is undecided at the deadline, with units split evenly.
 
     >>> hopeless(PlanRequest(), (0.05, 0.06)).cost.mean
     700.0
@@ -374,9 +373,9 @@ def _open_time(
     end: float = math.inf,
     time_of: Callable[[FloatArray], FloatArray] = np.asarray,
 ) -> float:
-    """Return the mean time that a test is open, up to an end.
+    """Return the mean time that a test is open, truncated at `end`.
 
-    Time is counted in units, or in what `time_of` makes of them.
+    Time is counted in units, or converted by `time_of`.
     """
     times, decided = (np.array(column) for column in zip(*forecast.course, strict=True))
     times = np.concatenate([[0.0], times])

@@ -1,4 +1,4 @@
-"""The plan that answers a request: a design, what to expect of it, and what else there was."""
+"""The result of planning: a design, its forecast, and the alternatives."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """The recommended design when the true lift is another one: `name` is half, double or zero.
+    """Forecast of the recommended design at another true lift: `name` is half, double or zero.
 
-    `means` is None where the outcomes have no room for such a lift, and `forecast` where nothing is
-    known yet.
+    `means` is None if the limits of the outcomes exclude such a lift, and `forecast` is None while
+    it is unknown.
     """
 
     name: str
@@ -62,9 +62,9 @@ class WhatIf:
 class Plan(Reported):
     """A recommended design and what to expect of it.
 
-    Cost is what is lost until the end of the test against giving every unit the best arm, in
+    Cost is the loss until the end of the test, compared with giving every unit the best arm, in
     outcome units. A test ends at the deadline at the latest, and days and cost are counted up to
-    there. `complete` is False where some figures are predictions that were to be simulated yet.
+    there. `complete` is False while some predicted figures are still to be simulated.
     """
 
     WIDTH, PAGE = COLUMNS, "Test plan"
@@ -78,13 +78,13 @@ class Plan(Reported):
     seed: int
     complete: bool = False
     guarded: Forecast | None = None
-    """Simulated tests with all guardrails, every arm unchanged on them; None if not simulated."""
+    """Forecast with all guardrails, if no arm changes them; None if not simulated."""
     seconds: float = 0.0
     compile_seconds: float = 0.0
 
     @property
     def chosen(self) -> Candidate:
-        """The recommended point of the frontier."""
+        """The recommended candidate."""
         return self.point_of(self.rule)
 
     @property
@@ -94,36 +94,36 @@ class Plan(Reported):
 
     @property
     def at_zero(self) -> Forecast | None:
-        """The recommended design where no arm is better: simulated, or else as theory says."""
+        """Forecast of the recommended design if no arm is better: simulated, or else predicted."""
         cases = (case.forecast for case in self.what_if if case.name == "zero")
         simulated = (forecast for forecast in cases if forecast and forecast.simulated)
         return next(simulated, self.chosen.zero)
 
     def zero_of(self, point: Candidate) -> Forecast | None:
-        """The forecast of a design if no arm is better: `at_zero` for the plan's own, or theory."""
+        """Return the forecast of a design if no arm is better; `at_zero` if recommended."""
         is_mine = point.rule == self.rule and point.request.share == self.request.share
         return self.at_zero if is_mine else point.zero
 
     @property
     def possible(self) -> bool:
-        """Whether the recommended design decides by the deadline often enough."""
+        """Whether the recommended design decides by the deadline with the requested probability."""
         return self.chosen.in_time
 
     @property
     def _ready(self) -> list[Candidate]:
-        """Accepted designs that are in time, or else the recommended one."""
+        """Accepted designs that decide by the deadline, or else the recommended one."""
         return [point for point in accepted(self.points) if point.in_time] or [self.chosen]
 
     @property
     def fastest(self) -> Candidate:
-        """The design in time with the fewest days, those at no effect counted half."""
+        """The design in time with the fewest days; days at no effect have half the weight."""
         return soonest_of(self._ready)
 
     @property
     def cheapest(self) -> Candidate:
-        """The design in time that costs the least, or nearly as little and is sooner.
+        """The cheapest design that decides by the deadline; of nearly equal costs, the fastest.
 
-        Simulated costs differ by chance: no other design is called cheapest beside a lower cost.
+        Simulated costs vary: the recommended design is returned if it is shown with a lower cost.
         """
         lowest = cheapest_of(self._ready)
         is_less = lowest.forecast.cost.mean < self.chosen.forecast.cost.mean
@@ -131,7 +131,7 @@ class Plan(Reported):
 
     @property
     def weaker(self) -> Candidate | None:
-        """The best design in time with a weaker guarantee, if no accepted design is in time."""
+        """The best design with a weaker guarantee, if no accepted design is in time."""
         if self.possible:
             return None
         known = get_args(AcceptedGuarantee)
@@ -144,23 +144,23 @@ class Plan(Reported):
 
     @property
     def expected_days(self) -> Estimate:
-        """Days until the test ends, on average."""
+        """Mean number of days until the test ends."""
         return self.chosen.forecast.days
 
     @property
     def expected_cost(self) -> Estimate:
-        """What the test costs on average."""
+        """Mean cost of the test."""
         return self.chosen.forecast.cost
 
     @property
     def shipping(self) -> Forecast:
-        """What to expect until an arm can be shipped, with guardrails where they were simulated."""
+        """Forecast until an arm can be shipped, with guardrails if they were simulated."""
         return self.guarded or self.chosen.forecast
 
     def least_cost(self) -> float | None:
-        """Return the least cost of any rule of this error that decides as soon and as often.
+        """Return the least cost of any rule with this error that decides as soon and as often.
 
-        None with a conversion window, for outcomes that recur, and where the spread is not known.
+        None with a conversion window, with recurring outcomes, and if the spread is unknown.
         """
         request, forecast = self.request, self.chosen.forecast
         if request.window is not None or not request.outcome.supports("least cost"):
@@ -182,14 +182,14 @@ class Plan(Reported):
 
     @property
     def even_split(self) -> Forecast:
-        """What to expect of an even split at the same proven error."""
+        """Forecast of an even split at the same error."""
         return self.even_point.forecast
 
     @property
     def even_point(self) -> Candidate:
-        """The even split with the evidence of the recommended design, if one was looked at.
+        """The even split with the evidence of the recommended design, if it is a candidate.
 
-        Otherwise it is the even split for an effect of any size, at the same proven error.
+        Otherwise the even split without a planned effect, at the same error.
         """
         alike = even_rule(self.rule)
         points = (point for point in self.points if point.rule == alike and point.even)
@@ -205,17 +205,17 @@ class Plan(Reported):
 
     @property
     def early_signals(self) -> SignalSaving | None:
-        """What early signals save at the recommended design, and what they cost if they mislead.
+        """Savings by early signals in the recommended design, and their cost if they mislead.
 
-        None where the request does not say how long conversions take.
+        None if the request has no delay of conversions.
         """
         return saving_of(self.request, self.rule)
 
     @property
     def steered(self) -> tuple[SteeredRuns, SteeredRuns] | None:
-        """Steered tests of the recommended design: at the lift, and where no arm is better.
+        """Steered tests of the recommended design: at the lift, and if no arm is better.
 
-        None where the request does not say how often a test runs.
+        None if the request has no period of steering.
         """
         request = self.request
         if request.every is None:
@@ -229,7 +229,7 @@ class Plan(Reported):
 
     @property
     def fixed_is_better(self) -> bool:
-        """Whether a fixed-horizon test is expected to be shorter and to cost less in every row."""
+        """Whether a fixed-horizon test is expected to be shorter and cheaper in every row."""
         fixed, forecast, zero = self.fixed_horizon, self.chosen.forecast, self.chosen.zero
         at_zero = forecast.days.mean if zero is None else zero.days.mean
         days = min(forecast.days.mean, forecast.p90_days, at_zero)
@@ -237,9 +237,9 @@ class Plan(Reported):
 
     @property
     def guardrails(self) -> dict[str, float | None]:
-        """Days until each guardrail is expected to find an unchanged arm within its margin.
+        """Expected days until each guardrail finds an unchanged arm within its margin.
 
-        None where nothing is known of its spread, or of the rule.
+        None if the spread is unknown, or the rule has no prediction.
         """
         units = {
             metric.name: units_within_margin(self.design, metric)
@@ -249,21 +249,21 @@ class Plan(Reported):
         return {name: None if need is None else known_after(need) for name, need in units.items()}
 
     def point_of(self, rule: Rule) -> Candidate:
-        """The point of the frontier with this rule."""
+        """Return the candidate with this rule."""
         return next(point for point in self.points if point.rule == rule)
 
     def with_point(self, point: Candidate) -> Plan:
-        """Return the plan with a point in place of the one that has its rule."""
+        """Return the plan with the candidate of the same rule replaced."""
         points = tuple(point if old.rule == point.rule else old for old in self.points)
         return replace(self, points=points)
 
     def with_case(self, case: WhatIf) -> Plan:
-        """Return the plan with what is known of another lift."""
+        """Return the plan with the case of the same name replaced."""
         cases = tuple(case if old.name == case.name else old for old in self.what_if)
         return replace(self, what_if=cases)
 
     def prediction_error(self) -> tuple[float, float] | None:
-        """By how much theory missed the simulated days and cost at most; None where unknown."""
+        """Return the largest relative errors of predicted days and cost; None if unknown."""
         pairs = [
             (point.expected, point.simulated)
             for point in self.points
@@ -276,7 +276,7 @@ class Plan(Reported):
         return days, cost
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as plain data; `bascule plan --json` prints it."""
+        """Return plain data; `bascule plan --json` prints it."""
         missed = self.prediction_error()
         return {
             "question": question_of(self.request),
@@ -318,31 +318,31 @@ class Plan(Reported):
         }
 
     def _offered(self, point: Candidate) -> dict[str, Any]:
-        """Return a design that is offered beside the recommended one as plain data."""
+        """Return plain data of a design that is offered besides the recommended one."""
         return {
             "design": point.design.to_dict(),
             **point.to_dict(point.rule == self.rule),
         }
 
     def to_frame(self) -> Any:
-        """The frontier as a pandas data frame, with the names of `to_dict` (it needs pandas)."""
+        """Return the frontier as a pandas data frame, with the names of `to_dict`."""
         require("analyze", "a data frame", "pandas")
         import pandas
 
         return pandas.json_normalize(self.to_dict()["frontier"])
 
     def plot(self) -> Figure:
-        """The frontier: cost against days, with the chosen design."""
+        """Plot the frontier: cost against days, with the recommended design."""
         figure: Figure = presenter("plan.figure").plot_plan(self)
         return figure
 
     def html(self) -> str:
-        """One page to hand around, which needs nothing from elsewhere."""
+        """Return a self-contained HTML page."""
         file = json.dumps(self.design.to_dict(), indent=2)
         return str(presenter("pages").report_page(self.report(details=True), self.PAGE, file))
 
     def report(self, names: Mapping[str, str] | None = None, details: bool = False) -> Any:
-        """Return what the plan has to say: headline, tables and notes.
+        """Return the report: headline, tables and notes.
 
         `names` maps options to their names where the report is shown; Python's if not given. With
         `details` it has every design and other lifts, which take some time to predict.

@@ -1,6 +1,6 @@
 """The plan of a guarded rollout: its design, its schedule, and how simulated rollouts end.
 
-The schedule says which share of the traffic gets a new version, and since when. With several new
+The schedule has the share of the traffic that gets a new version, over time. With several new
 versions it is the share of all of them together. All arms of the test get equally many users, so
 with K arms the test has K / (K - 1) times that share of the traffic.
 """
@@ -39,15 +39,15 @@ Ramp = Sequence[tuple[float | str, float]]
 UNCHANGED = "unchanged"
 
 LOSSES = {"at its margin": 1.0, "worse by twice its margin": 2.0}
-"""How many margins a new version loses on a guardrail in each case, as far as limits allow."""
+"""Loss of a new version on a guardrail in each case, in margins, as far as the limits allow."""
 
 MOST_RUNS, FEWEST_RUNS, DRAWS = 1000, 100, 1e8
-"""Simulated rollouts of a case, and the outcomes that are drawn for all of them together, which
-takes a few seconds, unless even the fewest rollouts need more."""
+"""Maximum and minimum number of simulated rollouts per case, and the number of outcomes drawn in
+total, which takes a few seconds; the minimum takes precedence."""
 
 
 def ramp_of(text: str) -> list[tuple[str, float]]:
-    """Return the steps of a ramp as people write them.
+    """Parse the steps of a ramp from text.
 
     >>> ramp_of("0d:1%, 1d:5%")
     [('0d', 0.01), ('1d', 0.05)]
@@ -63,7 +63,7 @@ def ramp_of(text: str) -> list[tuple[str, float]]:
 
 @dataclass(frozen=True, slots=True)
 class RolloutCase:
-    """How simulated rollouts end if guardrails are as `name` says."""
+    """Result of simulated rollouts in a case; `name` says how the guardrails changed."""
 
     name: str
     shipped: float
@@ -71,7 +71,7 @@ class RolloutCase:
     rolled_back: float
     """Probability that the rollout is rolled back by the deadline."""
     median_days: float
-    """Median of the days of the rollouts that ended by the deadline; nan if none did."""
+    """Median days of the rollouts that ended by the deadline; nan if none did."""
     p90_days: float
     """The day by which 90 % of these rollouts had ended; nan if none did."""
     exposed: float
@@ -79,18 +79,18 @@ class RolloutCase:
 
     @property
     def undecided(self) -> float:
-        """The probability of neither by the deadline."""
+        """Probability that the rollout neither ships nor rolls back by the deadline."""
         return max(0.0, 1.0 - self.shipped - self.rolled_back)
 
     @property
     def shown_days(self) -> float:
-        """The median of the days, nan where fewer than half of the rollouts ended."""
+        """Median days; nan if fewer than half of the rollouts ended."""
         return self.median_days if self.shipped + self.rolled_back >= 0.5 else math.nan
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Rollout(Reported):
-    """A guarded rollout: its design, the schedule, and what to expect."""
+    """A guarded rollout: its design, its schedule and its forecast."""
 
     PAGE = "Rollout plan"
 
@@ -99,24 +99,24 @@ class Rollout(Reported):
     units_per_day: float
     deadline_days: float
     runs: int
-    """Simulated rollouts of each case."""
+    """Number of simulated rollouts of each case."""
     cases: tuple[RolloutCase, ...]
 
     @property
     def traffic(self) -> TrafficSteps:
-        """The steps with the shares of the traffic that are in the test."""
+        """The steps of the schedule, with the shares of the traffic that are in the test."""
         return traffic_of(self.ramp, len(self.design.arms))
 
     @property
     def audience(self) -> dict[str, Any]:
-        """Who gets into the test: those with a new version and those compared with them."""
+        """The audience of the test: users with a new version, and those compared with them."""
         return {"ramp": [[at, share] for at, share in self.traffic]}
 
     @property
     def users_needed(self) -> dict[str, float | None]:
-        """Users in the test until each guardrail finds an unchanged version within its margin.
+        """Expected number of users until each guardrail clears an unchanged version.
 
-        It is a mean, and rather too many than too few.
+        An estimate of the mean that is rather too high than too low.
         """
         design = self.design
         return {
@@ -141,7 +141,7 @@ class Rollout(Reported):
         }
 
     def report(self) -> Any:
-        """Return what the plan has to say: headline, tables and notes."""
+        """Return the report: headline, tables and notes."""
         return presenter("plan.rollout").report(self)
 
 
@@ -247,7 +247,7 @@ def plan_rollout(
 
 
 def _worlds(design: Design) -> list[tuple[str, dict[str, tuple[float, ...]]]]:
-    """Return the cases of a rollout: the means of all metrics in all arms, with a name."""
+    """Return the cases of a rollout: a name, and the means of all metrics in all arms."""
     new = len(design.arms) - 1
     unchanged = {metric.name: (metric.baseline or 0.0,) * (1 + new) for metric in design.metrics}
     worlds = [(UNCHANGED, unchanged)]
@@ -264,7 +264,7 @@ def _worlds(design: Design) -> list[tuple[str, dict[str, tuple[float, ...]]]]:
 
 
 def _losses(metric: Metric) -> list[tuple[str, float]]:
-    """Return by how much a new version may be worse on a guardrail, in words and as a number."""
+    """Return the losses of a new version on a guardrail to simulate, with their names."""
     assert metric.margin is not None
     losses = [(name, times * metric.margin) for name, times in LOSSES.items()]
     outcome, baseline = metric.outcome, metric.baseline
@@ -287,8 +287,8 @@ def _case(
 ) -> RolloutCase:
     """Simulate rollouts of one case.
 
-    The primary metric does not decide, so any outcomes will do. Outcomes are known at once in the
-    simulation; the longest window is added to its days, in which further units are enrolled.
+    The primary metric does not decide, so its outcomes do not matter. Outcomes are known at once in
+    the simulation; the longest window, in which units are still enrolled, is added to its days.
     """
     metrics = tuple(replace(metric, measure=None) for metric in design.metrics)
     plain: dict[str, Any] = {"goal": "increase", "measure": None, "reports": None}
@@ -306,7 +306,7 @@ def _case(
 
 
 def check_spread(metric: Metric) -> None:
-    """Refuse a guardrail of which nothing says how much its outcomes differ."""
+    """Raise an error if the spread of a guardrail's outcomes is unknown."""
     if metric_spread(metric) is not None:
         return
     if metric.outcome.limited:
@@ -322,12 +322,12 @@ def check_spread(metric: Metric) -> None:
 
 
 def most_share(arms: int) -> float:
-    """Return the largest share that can get a new version, to three digits: 0.667 is two thirds."""
+    """Return the largest share that can get a new version, to three digits."""
     return round((arms - 1) / arms, 3)
 
 
 def traffic_of(steps: TrafficSteps, arms: int) -> TrafficSteps:
-    """Return the shares of the traffic that are in the test, given those with a new version.
+    """Return the shares of the traffic that are in the test, given the shares with a new version.
 
     >>> traffic_of(((0.0, 0.05), (86400.0, 0.5)), 2)
     ((0.0, 0.1), (86400.0, 1.0))
@@ -338,7 +338,7 @@ def traffic_of(steps: TrafficSteps, arms: int) -> TrafficSteps:
 
 
 def rollout_steps(ramp: object, arms: int = 2) -> TrafficSteps:
-    """Return the steps of a ramp with times in seconds; raise if they do not rise from 0 on."""
+    """Return the steps of a ramp, in seconds; raise an error if they do not rise from 0."""
     steps, largest = checked_ramp(ramp), most_share(arms)
     if not steps or steps[0][0] != 0.0:
         raise InputError("ramp", f"ramp must begin at 0 (got {ramp!r:.60}): begin with 0d")

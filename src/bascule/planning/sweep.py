@@ -1,7 +1,7 @@
-"""Playing designs within a budget of computing: what plans and frontiers share.
+"""Simulate designs within a computing budget, for plans and frontiers.
 
-How often a design is played follows from what one run of it is expected to take, so that a design
-which waits long costs about as much computing as one which does not.
+The number of runs follows from the expected length of a run, so that slow and fast designs take
+about the same computing time.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from bascule.theory import mean_path
 from bascule.theory.prediction.straight_path import information, rounds_to_win
 
 FIRST_RUNS, FIRST_CAP = 20, 100_000
-"""Runs of a first look at a design of which theory says nothing, and where each of them ends."""
+"""Number and maximum length of trial runs of a design that theory cannot predict."""
 
 ARMS_WEIGHT, STOP_WEIGHT, RADIUS_WEIGHT = 30.0, 4.0, 40.0
-"""How much longer a unit takes among many arms at most, with a mixture's stop, and with
-a mixture's radius that is not in the simulator's table."""
+"""Relative time to simulate a unit: maximum among many arms, with a mixture's stopping rule, and
+with a mixture's radius beyond the simulator's table."""
 
 LIMITS_WEIGHT, RECURRENT_WEIGHT, PLAIN_WEIGHT = 5.0, 40.0, 1000.0
-"""How much longer a unit takes whose outcome lies within limits, whose outcomes recur, or whose
-procedure has no compiled loop."""
+"""Relative time to simulate a unit with a bounded outcome, with recurring outcomes, or with a
+procedure that has no compiled loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How many runs a design gets: what `steps` units pay for, from `fewest` to `most`.
+    """Number of runs of a design: `steps` divided by the effort of a run, from `fewest` to `most`.
 
-    A design gets none where one run takes more than `longest` units.
+    A design gets no runs if a run takes more than `longest` steps.
 
     >>> Budget(steps=1000, fewest=5, most=50, longest=500).runs(effort=100)
     10
@@ -54,14 +54,14 @@ class Budget:
     longest: float
 
     def runs(self, effort: float) -> int:
-        """Return how many runs a design gets, by the units of the quickest kind in a run."""
+        """Return the number of runs, given the effort of a run in units of the quickest kind."""
         if effort > self.longest:
             return 0
         return max(self.fewest, min(self.most, int(self.steps / effort)))
 
 
 class Sweep:
-    """Plays one design after the other from the same seed, and adds up what that takes."""
+    """Simulates designs one after the other with the same seed, and adds up the time."""
 
     def __init__(self, seed: int, threads: int | None) -> None:
         self.seed = seed
@@ -73,7 +73,7 @@ class Sweep:
 
     @property
     def seconds(self) -> float:
-        """The time since the start, without compilation."""
+        """Seconds since the start, without compilation."""
         return time.perf_counter() - self.started - self.compile_seconds
 
     def play(
@@ -84,7 +84,7 @@ class Sweep:
         progress: Progress | None = None,
         metrics: Mapping[str, Sequence[float]] | None = None,
     ) -> Simulation:
-        """Simulate a design in a world, with these means of its other metrics, if it has any."""
+        """Simulate a design in a world; `metrics` has the means of its other metrics, if any."""
         settings = (self.seed, self.threads, progress, world)
         result = simulate(design, None, runs, *settings, metrics=metrics)
         self.steps += result.steps
@@ -93,10 +93,10 @@ class Sweep:
         return result
 
     def effort(self, design: Design, world: World, spread: float | None = None) -> float:
-        """Return what one run takes, in units of the quickest kind.
+        """Return the effort of a run, in units of the quickest kind.
 
-        Where theory says nothing of a design, a first look of a few runs does. `spread` is that of
-        the outcomes, where neither their model nor their means say it.
+        If theory cannot predict it, a few trial runs do. `spread` is the standard deviation of
+        outcomes if neither their model nor their means determine it.
         """
         try:
             units = expected_units(design, world.start, spread)
@@ -121,7 +121,7 @@ def counting(progress: Stages | None, title: str, before: int, total: int) -> Pr
 
 
 def unit_weight(design: Design, units: float) -> float:
-    """Return how much longer a unit takes than one of two arms with the paper's radius.
+    """Return the relative time to simulate a unit, compared with two arms and the paper's radius.
 
     >>> import bascule as bs
     >>> unit_weight(bs.Design(["a", "b"], bs.Bounded(0, 1), bs.Tilt(3)), 1000.0)
@@ -147,7 +147,7 @@ def _slower_intervals(procedure: IntervalProcedure, units: float) -> float:
 
 
 def expected_units(design: Design, means: Sequence[float], spread: float | None = None) -> float:
-    """Return the predicted decision time, or a rough one; NoPredictionError where there is none.
+    """Return the predicted decision time, or a rough one; raise NoPredictionError without any.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), error=0.05)
@@ -170,7 +170,7 @@ def _rough_in_blocks(
         clock = information(procedure, min(rival_gaps(means)))
     else:
         clock = _pairs_to_win(design, procedure.threshold, means, spread) / 2
-    # A clock of h takes (1 + r) h of the leader and (1 + 1/r) h of each rival.
+    # A clock of h takes (1 + r) h units of the leader and (1 + 1/r) h of each rival.
     return clock * (1 + procedure.tilt + (len(means) - 1) * (1 + 1 / procedure.tilt))
 
 
@@ -185,7 +185,7 @@ def _pairs_to_win(
 
 
 def _spread(design: Design, means: Sequence[float], spread: float | None) -> float:
-    """The spread of an outcome of the two best arms, as far as it is known."""
+    """Return the spread of the outcomes of the two best arms, as far as it is known."""
     if spread is not None:
         return spread
     best = sorted(means, reverse=True)[:2]

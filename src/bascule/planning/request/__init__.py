@@ -1,1 +1,1 @@
-"""What a planner is asked: read, checked and completed."""
+"""Requests for a plan: reading, checking and completing them."""

@@ -1,4 +1,4 @@
-"""Checks of the parts of a request, and the forms in which they may be given."""
+"""Checks of the parts of a request, and conversion of the forms in which they are given."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bascule.simulation.recurrent.exponential_sum import LONGEST
 def arm_names(
     arms: object, lift: object, first: str = "control", treatment: str = "variant"
 ) -> tuple[str, ...]:
-    """Return the names of the arms: as given, as many as asked for, or as there are lifts."""
+    """Return the names of the arms: as given, or made up for their number."""
     wanted = 1 + len(lift) if isinstance(lift, list | tuple) else None
     if arms is None:
         arms = 2 if wanted is None else wanted
@@ -42,7 +42,7 @@ def arm_names(
 
 
 def lift_of(value: object, baseline: float) -> float:
-    """Return a lift in outcome units: a plain number is one, and 10% is a tenth of the baseline.
+    """Return a lift in outcome units: a plain number as it is, 10% as a tenth of the baseline.
 
     >>> lift_of(0.01, baseline=0.05), lift_of("10%", baseline=0.05)
     (0.01, 0.005)
@@ -64,17 +64,17 @@ def lift_of(value: object, baseline: float) -> float:
 
 
 def lifts_of(lift: Lift, baseline: float, arms: int, goal: Goal) -> tuple[float, ...]:
-    """Return what each arm after the first adds to the baseline."""
+    """Return the lift of each arm after the first, in outcome units."""
     if isinstance(lift, list | tuple):
         return tuple(lift_of(part, baseline) for part in lift)
     single = lift_of(lift, baseline)
-    # If the others stayed at the baseline there would be no single best arm to find.
+    # If the other arms stayed at the baseline, there would be no single best arm.
     rest = single if DIRECTION[goal] * single < 0 else 0.0
     return (single, *(rest for _ in range(arms - 2)))
 
 
 def check_means(request: RequestFields) -> None:
-    """Refuse means that outcomes cannot have, and those without a single best arm."""
+    """Raise an error for means that are impossible, or without a single best arm."""
     low, high, baseline = request.outcome.low, request.outcome.high, request.baseline
     if not low <= baseline <= high:
         remedy = "widen the limits"
@@ -110,7 +110,7 @@ def check_means(request: RequestFields) -> None:
 
 
 def checked_rate(request: RequestFields) -> float | None:
-    """Return how many outcomes each unit gives a day, where they recur; None elsewhere."""
+    """Return the number of outcomes per unit and day if outcomes recur, else None."""
     rate, recurs = request.outcomes_per_day, request.outcome.recurring
     if rate is not None and not recurs:
         raise InputError(
@@ -122,14 +122,14 @@ def checked_rate(request: RequestFields) -> float | None:
 
 
 def check_supported(request: RequestFields) -> None:
-    """Refuse options that tests of such outcomes do not have."""
+    """Raise an error for options that tests of these outcomes do not support."""
     for name in request.outcome.lacks:
         if getattr(request, name, None):
             raise InputError(name, f"{name} does not go with {request.outcome.words}: leave it out")
 
 
 def check_calendar(request: RequestFields) -> None:
-    """Refuse a calendar that does not go with the deadline."""
+    """Raise an error if the calendar contradicts the deadline."""
     min_days, deadline_days = request.min_days, request.deadline_days
     if min_days is not None and min_days > deadline_days:
         raise InputError(
@@ -156,7 +156,7 @@ def checked_window(request: RequestFields) -> float | None:
 
 
 def checked_metrics(request: RequestFields) -> tuple[Metric, ...]:
-    """Accept the metrics of a plan, each with the window of the plan or with another one."""
+    """Return the checked metrics of a plan, with its window or their own."""
     listed = request.metrics if isinstance(request.metrics, list | tuple) else ()
     measured = [
         metric for metric in listed if isinstance(metric, Metric) and metric.measure is not None
@@ -174,11 +174,11 @@ def checked_metrics(request: RequestFields) -> tuple[Metric, ...]:
 
 
 MOST_PERIODS = 24 * 366
-"""Runs of a steered test until the deadline that are simulated at the most."""
+"""Maximum number of periods of a steered test that are simulated until the deadline."""
 
 
 def checked_every(request: RequestFields) -> float | None:
-    """Return how often a steered test runs, in seconds; None where it is not steered."""
+    """Return the period of a steered test, in seconds; None if it is not steered."""
     if request.every is None:
         return None
     if not request.outcome.binary:
@@ -200,7 +200,7 @@ def checked_every(request: RequestFields) -> float | None:
 
 
 def checked_delay(request: RequestFields) -> float | None:
-    """Return how long conversions take on average, in seconds; None if nothing is known of it."""
+    """Return the mean delay of conversions, in seconds; None if not given."""
     outcome, delay = request.outcome, request.delay
     if delay is None:
         return None
@@ -219,7 +219,7 @@ def checked_delay(request: RequestFields) -> float | None:
 
 
 def checked_covariate(request: RequestFields) -> Covariate | None:
-    """Return the covariate, which is given as one, by name or as "name:low:high"."""
+    """Return the covariate, given as a `Covariate`, by name or as "name:low:high"."""
     covariate = request.covariate
     if isinstance(covariate, Covariate):
         return covariate
@@ -242,7 +242,7 @@ def checked_covariate(request: RequestFields) -> Covariate | None:
 
 
 def check_deadline(request: RequestFields) -> None:
-    """Refuse a deadline that leaves no time, and more units than a simulation can count."""
+    """Raise an error if the deadline is too short, or more units arrive than can be simulated."""
     arms, deadline_days = len(request.names), request.deadline_days
     limit = LONGEST if request.outcome.recurring else MOST_UNITS
     come = request.units_per_day * deadline_days
@@ -271,10 +271,10 @@ def check_deadline(request: RequestFields) -> None:
 
 
 def checked_spread(request: RequestFields) -> float | None:
-    """Return the spread of outcomes within limits; None where the outcome model has it."""
+    """Return the spread of outcomes within limits; None if the outcome model implies it."""
     outcome, baseline, spread = request.outcome, request.baseline, request.spread
     if outcome.estimated:
-        # Raises where the model does not say what to expect.
+        # Raises an error if the model has no expected spread.
         outcome.noise(request.means)
     if not (outcome.limited and outcome.variance(baseline) is None):
         if spread is not None:

@@ -1,4 +1,4 @@
-"""What follows from the options of a plan: means, gaps, units and traffic."""
+"""Properties derived from the options of a plan: means, gaps, units and traffic."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bascule.planning.request.traffic import Traffic
 
 @dataclass(frozen=True, slots=True)
 class RequestFields(PlanFields):
-    """The fields of a request, and what follows from them."""
+    """The fields of a request, and properties derived from them."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -27,13 +27,13 @@ class RequestFields(PlanFields):
 
     @property
     def lifts(self) -> tuple[float, ...]:
-        """What each arm after the first adds to the baseline, in outcome units."""
+        """The lift of each arm after the first, in outcome units."""
         assert isinstance(self.lift, tuple)
         return self.lift
 
     @property
     def main_lift(self) -> float:
-        """The lift that a plan speaks of: the first that is not 0."""
+        """The lift that a plan reports: the first that is not 0."""
         return next(lift for lift in self.lifts if lift)
 
     @property
@@ -42,17 +42,17 @@ class RequestFields(PlanFields):
         return (self.baseline, *(tidy(self.baseline + lift) for lift in self.lifts))
 
     def loss_of(self, mean: float) -> float:
-        """Return a mean so that a lower one is better."""
+        """Return a mean with its sign changed, if necessary, so that lower is better."""
         return -DIRECTION[self.goal] * mean
 
     @property
     def gaps(self) -> tuple[float, ...]:
-        """How much worse than the best each other arm is."""
+        """Differences of the other arms to the best one, as positive numbers."""
         return rival_gaps([-self.loss_of(mean) for mean in self.means])
 
     @property
     def gap(self) -> float:
-        """The difference that has to be found: between the best arm and the next."""
+        """The difference to detect: between the best arm and the second best."""
         return min(self.gaps)
 
     @property
@@ -67,7 +67,7 @@ class RequestFields(PlanFields):
 
     @property
     def max_units(self) -> int:
-        """Units that are enrolled by the deadline at most: those whose windows close by then.
+        """Maximum number of units enrolled, such that their windows close by the deadline.
 
         >>> import bascule as bs
         >>> bs.PlanRequest(window="7d").max_units
@@ -78,7 +78,7 @@ class RequestFields(PlanFields):
 
     @property
     def traffic(self) -> Traffic:
-        """Units a day, the share that is enrolled, and the days until an outcome is known."""
+        """Units per day, the share that is enrolled, and the days until outcomes are known."""
         return Traffic(self.units_per_day, ((0.0, self.share),), self.window_days)
 
     @property
@@ -98,7 +98,7 @@ class RequestFields(PlanFields):
 
     @property
     def withholds(self) -> bool:
-        """Whether a decision may be withheld for some time."""
+        """Whether a decision may be withheld until a minimum duration or the end of a week."""
         return self.min_days is not None or self.whole_weeks
 
     @property
@@ -117,5 +117,5 @@ class RequestFields(PlanFields):
 
     @property
     def usual_spread(self) -> float:
-        """The spread that the outcome model gives to outcomes of the first arm in a simulation."""
+        """Spread of the first arm's outcomes in a simulation, according to the outcome model."""
         return self.played_outcome.noise(self.means).spread(self.baseline)

@@ -27,13 +27,13 @@ Lift = float | str | Sequence[float | str]
 """A lift, or one for each arm after the first."""
 
 AcceptedGuarantee = Literal["proven", "gaussian", "asymptotic"]
-"""Guarantees from the strongest to the weakest; one that is accepted includes those before."""
+"""Guarantees from the strongest to the weakest; accepting one includes all stronger ones."""
 
 
 CONVERSION = Bernoulli()
 
 BASELINE, LIFT = 0.05, "20%"
-"""The default question: 5 % against 6 %."""
+"""Defaults of the baseline and the lift: 5 % against 6 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class PlanFields(Declared):
             kind="positive",
         ),
     ] = 28.0
-    """Days by which a decision is needed."""
+    """Maximum duration in days; a decision is needed by then."""
     window: Annotated[
         float | str | None,
         Option(
@@ -133,7 +133,7 @@ class PlanFields(Declared):
     ] = 1.0
     """Share of the traffic that gets into the test."""
     min_days: Annotated[float | None, MIN_DAYS] = None
-    """Days that the test lasts at least before a decision is announced."""
+    """Minimum number of days before a decision is announced."""
     whole_weeks: Annotated[bool, WHOLE_WEEKS] = False
     """Whether a decision is announced only after a whole number of weeks."""
     delay: Annotated[
@@ -146,7 +146,7 @@ class PlanFields(Declared):
             metavar="DURATION",
         ),
     ] = None
-    """How long a conversion takes on average."""
+    """Mean delay of a conversion after the unit's arrival."""
     early_signals: Annotated[
         EarlySignals | None,
         Option(
@@ -172,7 +172,7 @@ class PlanFields(Declared):
     error: Annotated[float, replace(ERROR, limits=(0, 0.499))] = DEFAULT_ERROR
     """False positive rate, at most (with `sides=1`, the probability that a worse arm wins)."""
     goal: Annotated[Goal, GOAL] = "increase"
-    """With "decrease" the lowest mean is the best, and a lift is usually negative."""
+    """Direction of improvement: with "decrease" the lowest mean is the best."""
     sample: Annotated[
         Sample | None,
         Option(
@@ -206,7 +206,7 @@ class PlanFields(Declared):
             absent={"form": "it has no recurrent outcomes"},
         ),
     ] = None
-    """Outcomes of each unit a day, where outcomes recur."""
+    """Number of outcomes per unit and day, if outcomes recur."""
     covariate: Annotated[
         Covariate | str | None,
         Option(
@@ -230,7 +230,7 @@ class PlanFields(Declared):
     control: Annotated[str | None, CONTROL] = None
     """Name of the control; the first arm if not given."""
     sides: Annotated[int | None, SIDES] = None
-    """2 for a two-sided error, 1 for a one-sided one."""
+    """2 if the error is two-sided, 1 if it is one-sided."""
     power: Annotated[
         float,
         Option(
@@ -282,17 +282,17 @@ CAP = Option(
     metavar="AMOUNT",
     excludes=("outcome", *parameters(OUTCOMES)),
 )
-"""The option of `plan` that is no field: it makes the outcome model of the request."""
+"""The option of `plan` that is not a field: it sets the outcome model of the request."""
 
 PLAN = {**options_of(PlanFields), "cap": CAP}
-"""Every option of a plan."""
+"""All options of a plan, by name."""
 
 ROLLOUT = ("arms", "units_per_day", "deadline_days", "metrics", "harm_error")
-"""The options that a plan of a guarded rollout has, too."""
+"""Options that a plan of a guarded rollout has as well."""
 
 
 class PlanOptions(TypedDict, total=False):
-    """The types of the keywords that `plan` takes, where numbers may be text."""
+    """Types of the keywords of `plan`, in which numbers may be text."""
 
     arms: int | Sequence[str] | None
     units_per_day: Number

@@ -1,4 +1,4 @@
-"""From what a user gives to a request: parts left out, a sample of outcomes, a cap."""
+"""Build a request from user input: defaults, a sample of outcomes, a cap."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ USUAL_NAMES = {
     "variants": "arms",
     "guardrails": "metrics",
 }
-"""Options as other tools call them, with what they are called here."""
+"""Names of options in other tools, with their names here."""
 
 
 def plan_request(
@@ -37,11 +37,11 @@ def plan_request(
     lift: Lift | None = None,
     **options: Unpack[PlanOptions],
 ) -> PlanRequest:
-    """Return the request, with defaults and the figures of a sample for omitted parts.
+    """Return the request, with omitted parts taken from defaults or from a sample.
 
-    Python, the command line and the service build their requests here. A `cap` makes outcomes
-    those from 0 up to it: an amount, or with a sample a quantile of it such as "99%". A whole
-    request is returned as it is, and no part of it may be given a second time.
+    Python, the command line and the service build their requests here. With a `cap`, outcomes range
+    from 0 to the cap: an amount, or a quantile of the sample such as "99%". A `PlanRequest` is
+    returned unchanged, and no part of it may be given a second time.
 
     >>> import bascule as bs
     >>> plan_request(bs.Gaussian(5.0), baseline=20, lift="10%").lifts
@@ -86,7 +86,7 @@ def plan_request(
 
 
 def _check_names(outcome: object, asked: Mapping[str, Any]) -> None:
-    """Raise where an option does not exist, or where the outcome model is something else."""
+    """Raise an error if an option does not exist, or if `outcome` is not an outcome model."""
     for name in asked:
         if name not in PLAN:
             words = f"it is called {USUAL_NAMES[name]} here" if name in USUAL_NAMES else ""
@@ -116,9 +116,9 @@ def _capped(sample: Sample | None, cap: float | str) -> Outcome:
 
 
 def outcome_of(sample: Sample) -> Outcome:
-    """Return the outcome model that a sample suggests.
+    """Return an outcome model that fits a sample.
 
-    A sample shows neither limits nor a spread that nothing exceeds, so nothing is proven from it.
+    A sample proves neither limits nor a maximum spread, so the model assumes neither.
 
     >>> outcome_of(Sample.of([0, 1] * 10)), outcome_of(Sample.of([0, 2] * 10)).estimated
     (Bernoulli(), True)

@@ -22,12 +22,12 @@ from bascule.simulation import Delay, World
 from bascule.simulation.worlds.world import MOST_UNDER_WAY
 
 AS_GIVEN = ("outcome", "arms")
-"""Options that are neither a number nor a word: the outcome model and the arms."""
+"""Options that are not checked as a number or a choice: the outcome model and the arms."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest(RequestFields):
-    """What a plan has to find: outcome model, baseline, lift (minimum detectable effect), traffic.
+    """The question of a plan: outcome model, baseline, lift (minimum detectable effect), traffic.
 
     The fields are the arguments of `plan`.
 
@@ -68,14 +68,14 @@ class PlanRequest(RequestFields):
         put(self, "outcomes_per_day", checks.checked_rate(self))
 
     def accepts(self, design: Design) -> bool:
-        """Return whether the guarantee of a design is one that is accepted."""
+        """Return whether the request accepts the guarantee of a design."""
         order = get_args(AcceptedGuarantee)
         guarantee = design.calibration.guarantee
         return guarantee in order and order.index(guarantee) <= order.index(self.guarantee)
 
     @property
     def side_error(self) -> float:
-        """The probability, at most, that a worse arm is declared the winner.
+        """Maximum probability that a worse arm is declared the winner.
 
         >>> PlanRequest(error=0.05).side_error
         0.025
@@ -84,7 +84,7 @@ class PlanRequest(RequestFields):
 
     @property
     def unwon_per_day(self) -> float:
-        """The cost of one day in which not everyone has the better arm, in outcome units.
+        """Cost of a day in which the better arm is not in use, in outcome units.
 
         >>> PlanRequest().unwon_per_day
         50.0
@@ -92,7 +92,7 @@ class PlanRequest(RequestFields):
         return tidy(self.units_per_day * self.gap)
 
     def announced_days(self, days: float) -> float:
-        """Return the day of the announcement of a decision that is reached after `days`.
+        """Return the day on which a decision that is reached after `days` is announced.
 
         >>> PlanRequest(whole_weeks=True).announced_days(9.5)
         14.0
@@ -101,12 +101,12 @@ class PlanRequest(RequestFields):
 
     @property
     def waiting_units(self) -> int:
-        """Units that arrive while the window of one is open."""
+        """Number of units that arrive while a unit's window is open."""
         return math.ceil(self.traffic.units_after(self.window_days))
 
     @property
     def delay_units(self) -> float | None:
-        """Units that arrive during the mean delay of a conversion; None without a delay.
+        """Number of units that arrive during the mean delay of a conversion; None without a delay.
 
         >>> PlanRequest(window="7d", delay="1d").delay_units
         5000.0
@@ -114,10 +114,10 @@ class PlanRequest(RequestFields):
         return None if self.delay is None else self.traffic.units_after(float(self.delay) / DAY)
 
     def measure_of(self, outcome: Outcome) -> Measure | None:
-        """Return the measure with the default aggregation, or None.
+        """Return the measure with the default aggregation; None if there is no default.
 
-        Conversions are any event and ratios are sums. Of other outcomes it has to be said whether
-        they are sums, means or last values.
+        Conversions aggregate as "any" and ratios as "sum". For other outcomes the user has to
+        choose between sums, means and last values.
 
         >>> import bascule as bs
         >>> PlanRequest(window="7d").measure_of(bs.Bernoulli()).aggregate
@@ -129,36 +129,36 @@ class PlanRequest(RequestFields):
 
     @property
     def cost_unit(self) -> str:
-        """What cost is counted in."""
+        """Unit of the cost, in words."""
         return cost_unit(self.outcome, self.goal)
 
     @property
     def covariates(self) -> tuple[Covariate, ...] | None:
-        """The covariates of the design that is planned."""
+        """The covariates of the planned design; None if there are none."""
         return None if not isinstance(self.covariate, Covariate) else (self.covariate,)
 
     @property
     def unexplained(self) -> float:
-        """The part of the variance that the covariate does not explain."""
+        """Share of the variance that the covariate does not explain."""
         return 1.0 - self.correlation**2
 
     @property
     def spread_is_usual(self) -> bool:
-        """Whether outcomes spread as their model says."""
+        """Whether the spread is that of the outcome model."""
         return self.spread == self.usual_spread
 
     @property
     def can_be_played(self) -> bool:
-        """Whether a simulation can keep all units whose windows are open."""
+        """Whether the number of pending units is within the limit of a simulation."""
         return self.waiting_units <= MOST_UNDER_WAY
 
     @property
     def world(self) -> World:
-        """The world in which the lift is as requested."""
+        """The simulated world in which the lift is as requested."""
         return self.world_at(self.means)
 
     def world_at(self, means: tuple[float, ...]) -> World:
-        """Return the world in which the arms have these means."""
+        """Return a simulated world in which the arms have these means."""
         if not self.can_be_played:
             raise InputError(
                 "units_per_day",
@@ -176,7 +176,7 @@ class PlanRequest(RequestFields):
         return replace(world, noise=Beta(room / self.spread**2 - 1.0, low, high))
 
     def scaled(self, factor: float) -> PlanRequest | None:
-        """Return the request with every lift multiplied; None if the limits do not allow it.
+        """Return the request with every lift multiplied; None if that exceeds the outcome's limits.
 
         >>> PlanRequest().scaled(0.5).means
         (0.05, 0.055)
@@ -185,7 +185,7 @@ class PlanRequest(RequestFields):
         means = [tidy(self.baseline + lift) for lift in lifts]
         if not self.outcome.low <= min(means) <= max(means) <= self.outcome.high:
             return None
-        # A spread that came from the model follows the new means; one that was given stays.
+        # A spread implied by the model follows the new means; a given spread stays.
         spread = None if self.spread_is_usual else self.spread
         return replace(self, lift=lifts, spread=spread)
 

@@ -1,4 +1,4 @@
-"""Outcomes from before the test: how they spread, between units and within them."""
+"""Samples of outcomes from before the test: their spread between and within units."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from bascule.core.inputs.checks import amount, tidy
 from bascule.core.types import FloatArray
 
 FEWEST = 10
-"""Outcomes from which a spread can be estimated at all."""
+"""Minimum number of outcomes for estimating a spread."""
 
 REMEDY = "it needs a column named value, and one named unit if units come again"
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What a file of outcomes shows.
+    """Summary of a sample of outcomes.
 
-    `mean` and `sigma` are those of the units' own averages, `sigma_unit` and `sigma_noise` how much
-    units differ and how much the outcomes of one unit do; `sigma_noise` is nan where no unit comes
-    twice.
+    `mean` and `sigma` are those of the units' averages. `sigma_unit` and `sigma_noise` are the
+    standard deviations between units and within a unit; `sigma_noise` is nan if no unit has two
+    outcomes.
     """
 
     outcomes: int
@@ -46,7 +46,7 @@ class Sample:
 
     @property
     def recurring(self) -> bool:
-        """Whether some unit gave more than one outcome."""
+        """Whether some unit has more than one outcome."""
         return self.units < self.outcomes
 
     @classmethod
@@ -56,7 +56,7 @@ class Sample:
         units: Sequence[str] | None = None,
         cap: float | str | None = None,
     ) -> Sample:
-        """Return the sample of values in memory; without `units` each outcome is a unit of its own.
+        """Return the sample of values in memory; without `units` each value is a separate unit.
 
         With a `cap`, a number or a quantile such as "99%", larger outcomes count as the cap.
 
@@ -102,7 +102,7 @@ class Sample:
 
 
 def _cap_of(outcomes: FloatArray, cap: float | str) -> float:
-    """A cap as a number: a quantile of the outcomes where it is written with a percent sign."""
+    """Return a cap as a number; with a percent sign it is a quantile of the outcomes."""
     remedy = 'give an amount, as in 500, or a quantile of the sample, as in "99%"'
     if isinstance(cap, str) and cap.strip().endswith("%"):
         share = checks.probability("cap", amount("cap", cap, remedy), remedy)
@@ -119,7 +119,7 @@ def _cap_of(outcomes: FloatArray, cap: float | str) -> float:
 
 
 def read_sample(path: str | Path, cap: float | str | None = None) -> Sample:
-    """Read a sample from a CSV file: a column `value`, and a column `unit` if units come again.
+    """Read a sample from a CSV file: a column `value`, and `unit` if units have several rows.
 
     With a `cap`, a number or a quantile such as "99%", larger outcomes count as the cap.
     """
@@ -144,7 +144,7 @@ def read_sample(path: str | Path, cap: float | str | None = None) -> Sample:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, str, str | None]]:
-    """Line number, value and unit of each row."""
+    """Yield the line number, value and unit of each row."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             table = csv.DictReader(file)
@@ -161,13 +161,13 @@ def _rows(path: Path) -> Iterator[tuple[int, str, str | None]]:
 
 
 def _noise(outcomes: FloatArray, means: FloatArray, units: int) -> float:
-    """How much the outcomes of one unit differ, over all units."""
+    """Return the standard deviation of outcomes within units."""
     free = len(outcomes) - units
     return math.sqrt(float(((outcomes - means) ** 2).sum()) / free) if free > 0 else math.nan
 
 
 def _between(averages: FloatArray, counts: FloatArray, noise: float) -> float:
-    """The standard deviation between units, with the noise of their averages removed."""
+    """Return the standard deviation between units, without the noise of their averages."""
     total = counts.sum()
     mean = float(counts @ averages / total)
     free = len(counts) - 1

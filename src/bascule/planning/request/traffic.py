@@ -1,4 +1,4 @@
-"""The traffic of a test: units a day, the share that is enrolled, and the conversion window."""
+"""The traffic of a test: units per day, the enrolled share, and the conversion window."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TrafficSteps = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """How many units arrive, which share of them is enrolled, and when an outcome is known.
+    """Traffic of a test: units per day, the share enrolled, and when outcomes are known.
 
     >>> Traffic(5000.0, ((0.0, 0.3),), 7.0).known_after(3000)
     9.0
@@ -26,30 +26,30 @@ class Traffic:
     """
 
     units_per_day: float
-    """Units that arrive each day."""
+    """Number of units that arrive per day."""
     steps: TrafficSteps
-    """The share of them that is enrolled, from when on."""
+    """Share of the units that is enrolled, in steps over time."""
     window_days: float = 0.0
-    """Days until the outcome of a unit is known."""
+    """Number of days until the outcome of a unit is known."""
 
     @property
     def enrolled_per_day(self) -> float:
-        """Units that are enrolled each day at first."""
+        """Number of units enrolled per day in the first step."""
         return tidy(self.steps[0][1] * self.units_per_day)
 
     def units_by(self, days: FloatArray) -> FloatArray:
-        """Return how many units are enrolled after numbers of days."""
+        """Return the numbers of units enrolled after the given numbers of days."""
         units = np.zeros_like(days)
         for start, end, rate in self._parts():
             units = units + rate * (np.clip(days, start, end) - start)
         return units
 
     def units_after(self, days: float) -> float:
-        """Return how many units are enrolled after a number of days."""
+        """Return the number of units enrolled after a number of days."""
         return self.units_by(np.asarray(days, np.float64)).item()
 
     def days_until(self, units: FloatArray | float) -> FloatArray:
-        """Return after how many days numbers of units are enrolled."""
+        """Return the numbers of days until the given numbers of units are enrolled."""
         counts = np.asarray(units, np.float64)
         days, total = np.zeros_like(counts), 0.0
         for start, end, rate in self._parts():
@@ -58,11 +58,11 @@ class Traffic:
         return days
 
     def known_after(self, units: float) -> float:
-        """Return after how many days the outcomes of a number of units are known."""
+        """Return the number of days until the outcomes of a number of units are known."""
         return self.days_until(units).item() + self.window_days
 
     def _parts(self) -> list[tuple[float, float, float]]:
-        """Return the first and the last day of each step, and its units a day."""
+        """Return the first and the last day of each step, and its enrolled units per day."""
         starts = [at / DAY for at, _ in self.steps]
         ends = [*starts[1:], math.inf]
         rates = [tidy(share * self.units_per_day) for _, share in self.steps]

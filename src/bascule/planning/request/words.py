@@ -1,4 +1,4 @@
-"""The question of a request in words: the means, and the lift in both ways of counting."""
+"""The question of a request in words: the means, and the absolute and relative lift."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def question_of(request: PlanRequest) -> str:
 
 
 def lift_words(outcome: Outcome, lift: float) -> str:
-    """Return a lift as people say it: that of 0/1 outcomes in points.
+    """Format a lift: in percentage points for 0/1 outcomes.
 
     >>> import bascule as bs
     >>> lift_words(bs.Bernoulli(), 0.005)
@@ -36,7 +36,7 @@ def lift_words(outcome: Outcome, lift: float) -> str:
 
 
 def _means_words(request: PlanRequest) -> str:
-    """The means of the arms: "5 % against 6 %"; of many arms, equal ones together."""
+    """Format the means of the arms: "5 % against 6 %"; many arms are grouped by mean."""
     first, *rest = (_mean_words(request.outcome, mean) for mean in request.means)
     if len(rest) > 4:
         rest = [f"{n} arms of {mean}" if n > 1 else mean for mean, n in Counter(rest).items()]
@@ -44,12 +44,12 @@ def _means_words(request: PlanRequest) -> str:
 
 
 def _mean_words(outcome: Outcome, mean: float) -> str:
-    """A mean as people say it: 0/1 outcomes in percent."""
+    """Format a mean: in percent for 0/1 outcomes."""
     return f"{tidy(100 * mean):.4g} %" if outcome.binary else f"{mean:.6g}"
 
 
 def _size_words(request: PlanRequest) -> str:
-    """The lift: "a lift of 1 point, +20 % of the baseline"."""
+    """Format the lift: "a lift of 1 point, +20 % of the baseline"."""
     lift, baseline = request.main_lift, request.baseline
     size = f"a lift of {lift_words(request.outcome, lift)}"
     if baseline != 0:

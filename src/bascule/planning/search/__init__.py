@@ -1,1 +1,1 @@
-"""The search of a plan: candidates, their choice, and its stages."""
+"""The search for a plan: candidates, the choice among them, and its stages."""

@@ -1,11 +1,9 @@
-"""What else a plan offers: smaller shares of the traffic, smaller lifts, and early signals.
+"""Alternatives in a plan: smaller shares of the traffic, smaller lifts, and early signals.
 
-Where a request is impossible the same searches give the nearest ones that are not: a larger lift, a
-later deadline, more traffic. All of it is predicted for the design that decides soonest: an even
-split, with a horizon where one is possible.
-
-While the first windows are open nobody knows which arm is better, and units are shared evenly. A
-smaller share enrols fewer of them, and waits longer.
+If a request is impossible, the same searches find the nearest possible one: a larger lift, a later
+deadline, or more traffic. Everything is predicted for the design that decides soonest: an even
+split, with a horizon if possible. While the first windows are open, no outcome is known and units
+are split evenly. A smaller share of the traffic enrols fewer units in that time, but takes longer.
 """
 
 from __future__ import annotations
@@ -36,14 +34,14 @@ from bascule.simulation import Delay, World
 from bascule.simulation.steered import SteeredRuns, simulate_steered
 
 STEEPEST, FLATTEST = -4.0, -1.0
-"""Limits of the power of the lift that the time is proportional to, usually near -2."""
+"""Limits of the exponent p in the approximation that the time is proportional to lift^p."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far the lift, the deadline or the traffic could be changed, one at a time.
+    """Nearest possible values of the lift, the deadline and the traffic, each changed on its own.
 
-    None where nothing would help.
+    None if no change of that value would help.
     """
 
     lift: float | None
@@ -52,7 +50,7 @@ class Reach:
 
 
 def reach(request: PlanRequest, factor: float = 1.0) -> Reach:
-    """Return how far a request could be stretched; `factor` corrects the predicted times.
+    """Return how far a request can be changed; `factor` corrects the predicted times.
 
     >>> result = reach(PlanRequest())
     >>> 0.003 < result.lift < 0.005, result.deadline_days < 10
@@ -70,17 +68,15 @@ def reach(request: PlanRequest, factor: float = 1.0) -> Reach:
 
 
 def time_needed(request: PlanRequest) -> float:
-    """Units by which the soonest design has decided often enough, predicted; inf if unknown.
+    """Return the predicted number of units until the soonest design has the power; inf if unknown.
 
-    They are units with known outcomes: a window comes on top of them.
-
-    More arms than theory follows are taken for as many pairs as they are, each at its part of the
-    error. Where only the average time is known, it is that, and who asks has to know by how much it
-    is too short.
+    Units whose windows are still open are not included. With too many arms for theory, the arms are
+    treated as pairs, each at its part of the error. If only the mean time is known, it is returned,
+    and the caller has to correct it, since it is too short.
     """
     arms = len(request.names)
-    # A design with a horizon has just the power that was asked for, predicted a little too low or
-    # too high.
+    # The power of a design with a horizon is exactly the requested one, and its prediction may be
+    # a little too low or too high.
     share = request.power - PREDICTED_WITHIN
     expected = prediction(request, soonest(request))
     if arms > 2 and (expected is None or not expected.course):
@@ -100,33 +96,33 @@ def time_needed(request: PlanRequest) -> float:
 
 
 def _lift_for(request: PlanRequest, needed: float, factor: float) -> float | None:
-    """Return the lift that takes a given time: times are nearly proportional to 1 / lift^2."""
+    """Return the lift that fits the deadline: times are nearly proportional to 1 / lift^2."""
     scale = math.sqrt(needed / request.max_units)
     scaled = request.scaled(scale)
     if scaled is None:
         return None
     days = time_needed(scaled) * factor
     power = math.log(days / needed) / math.log(scale) if scale != 1 else -2.0
-    # Times are whole blocks, so over a tiny step the rounding can exceed the effect of the lift.
+    # Times are whole blocks: over a small step, rounding can exceed the effect of the lift.
     power = min(max(power, STEEPEST), FLATTEST)
     nearer = request.scaled(scale * (request.max_units / days) ** (1 / power))
     return None if nearer is None else nearer.gap
 
 
 LATER = 3.0
-"""How many times as long as stated the conversions of the best arm take, and how many times sooner
-those of the others come, in the world in which signals mislead."""
+"""Factor by which conversions of the best arm take longer, and those of the others come sooner, in
+the world in which early signals mislead."""
 
 RUNS = 200
-"""Runs of each world."""
+"""Number of runs in each world."""
 
 
 @dataclass(frozen=True, slots=True)
 class SignalSaving:
-    """A rule with and without early signals, at the share of traffic and the lift of a request.
+    """Forecasts of a rule with and without early signals, for a request.
 
     Delays are `alike` in all arms, or the best arm converts `later`; `without` signals they do not
-    matter. `delays` are those of the best arm and of the others if it converts later, in days.
+    matter. `delays` are those of the best arm and of the others in the second case, in days.
     """
 
     rule: Rule
@@ -147,9 +143,9 @@ class SignalSaving:
 
 
 def saving_of(request: PlanRequest, rule: Rule) -> SignalSaving | None:
-    """Return what early signals do to a rule; None where that is not known or cannot be played.
+    """Return the effect of early signals on a rule; None if unknown or impossible to simulate.
 
-    An even split ignores early signals: for such a rule a gentle tilt is simulated with them.
+    An even split ignores early signals: a gentle tilt is simulated instead.
 
     >>> import bascule as bs
     >>> saving_of(PlanRequest(), bs.Tilt(3)) is None
@@ -180,12 +176,12 @@ STEERED_RUNS = 200
 def steered_of(
     design: Design, means: tuple[float, ...], units_per_day: float, period: float
 ) -> SteeredRuns:
-    """Return simulated tests of a design whose shares change once a period."""
+    """Return simulated tests of a design whose shares change once per period."""
     return simulate_steered(design, means, units_per_day, period / DAY, runs=STEERED_RUNS)
 
 
 def _misleading(request: PlanRequest, usual: World) -> tuple[World, tuple[float, float]]:
-    """The world in which the best arm converts later than others, and the delays in days."""
+    """Return a world in which the best arm converts later than others, and the delays in days."""
     units = request.delay_units
     assert units is not None
     late, soon = units * LATER, units / LATER
@@ -198,22 +194,20 @@ def _misleading(request: PlanRequest, usual: World) -> tuple[World, tuple[float,
 PaceName = Literal["fastest", "balanced", "cheapest"]
 
 SHARES = (1.0, 0.7, 0.5, 0.4, 0.3, 0.2)
-"""Shares of the traffic of a request that are looked at."""
+"""Shares of the traffic that are tried, relative to the request."""
 
 TILTS = (1.0, 3.0, 8.0)
-"""Tilts that are looked at with each share."""
+"""Tilts that are tried with each share."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
     """A share of the traffic and a design: `name` is fastest, balanced or cheapest.
 
-    Of the designs that are in time, the fastest has the fewest days, weighed with those at no
-    effect, and the cheapest costs nearly the least. The balanced one is the cheapest that takes no
-    longer than the geometric mean of the days of both.
-
-    `unwon` is what is not won meanwhile if the better arm is not in use yet: the days times what a
-    day of the whole traffic gains by it.
+    Of the designs that decide by the deadline, the fastest has the fewest days, including those at
+    no effect, and the cheapest costs nearly the least. The balanced one is the cheapest that takes
+    no longer than the geometric mean of the days of both. `unwon` is the gain that is missed while
+    the better arm is not in use: the days times the gain of a day with the whole traffic.
     """
 
     name: PaceName
@@ -221,16 +215,16 @@ class Pace:
 
     @property
     def share(self) -> float:
-        """The share of the traffic that gets in."""
+        """Share of the traffic that is enrolled."""
         return self.point.request.share
 
     @property
     def unwon(self) -> float:
-        """What the expected days cost in waiting, in outcome units."""
+        """Cost of waiting for the expected days, in outcome units."""
         return self.point.forecast.days.mean * self.point.request.unwon_per_day
 
     def to_dict(self, zero: Forecast | None) -> dict[str, Any]:
-        """Plain data, with what is known of the design where no arm is better."""
+        """Return plain data, with the forecast of the design if no arm is better."""
         point = self.point
         return {
             "name": self.name,
@@ -248,10 +242,10 @@ def paces(
 ) -> tuple[Pace, ...]:
     """Return the fastest, the balanced and the cheapest design over shares and tilts.
 
-    The recommended design and `candidates` of its plan are among those that are compared.
+    The recommended design and other `candidates` of its plan are compared as well.
 
-    Empty if there is no window, since a smaller share then saves nothing; if theory cannot forecast
-    how long designs take; or if no design ends by the deadline.
+    Empty without a window, since a smaller share then saves nothing; if theory cannot forecast the
+    duration of designs; or if no design decides by the deadline.
 
     >>> import bascule as bs
     >>> from bascule.planning.search.choose import Candidate
@@ -281,7 +275,7 @@ def _points(request: PlanRequest) -> Iterable[Candidate]:
         try:
             slower = replace(request, share=share * request.share)
         except InputError:
-            # So few units get in that not even the first blocks are complete by the deadline.
+            # So few units are enrolled that the first blocks are incomplete at the deadline.
             return
         for tilt in TILTS:
             for rule in with_horizon(slower, tilt):

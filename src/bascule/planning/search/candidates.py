@@ -1,7 +1,7 @@
-"""The coarse search: which rules a plan looks at, and what to expect of each.
+"""The search of a plan: the rules that are tried, and their forecasts.
 
-Tilted blocks, or UCB_alpha where outcomes recur, are looked at along their knobs, with an even
-split among them, and whatever rules a user adds.
+Tilted blocks, or UCB_alpha if outcomes recur, are tried at several knob values, including an even
+split, as well as rules that a user adds.
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ from bascule.simulation.engines.backends.threads import Stages
 
 TILTS = (1.0, 3.0, 5.0, 8.0, 12.0, 20.0)
 ENDING_TILTS = (1.0, 2.0, 3.0, 5.0, 8.0)
-"""Tilts that are looked at with a horizon."""
+"""Tilts that are tried with a horizon."""
 
 INFORMED_TILTS = (1.0, 3.0, 8.0)
-"""Tilts that are looked at with bets on 0/1 outcomes around the planned effect."""
+"""Tilts that are tried with bets on 0/1 outcomes at the planned effect."""
 
 MANY_ARMS = 12
-"""With more arms than this fewer tilts are looked at with a horizon."""
+"""Number of arms above which fewer tilts are tried with a horizon."""
 
 FUTILITY, WEAK_FUTILITY = 0.2, 0.05
-"""The futility of designs with a horizon that are looked at if the request names none.
+"""Futility thresholds that are tried with a horizon if the request has none.
 
-It moves the horizon, by 7 % of the information or by 1 %. With a window a test has enrolled many
-units, or all that it needs, before futility can spare one: the weak one is looked at too."""
+They move the horizon, by 7 % of the information or by 1 %. With a window, a test has enrolled many
+units, or all that it needs, before futility can save any: the weak one is tried as well."""
 
 PLAIN_TILTS = (3.0, 8.0)
-"""Tilts that are also looked at without the effect that is worth finding."""
+"""Tilts that are also tried without a planned effect."""
 
 ALPHAS = (2.0, 4.0, 16.0)
 
 BETWEEN = 3
-"""New values of a knob between two neighbours when the search looks closer."""
+"""Number of new knob values between two neighbours in the refined search."""
 
 PILOT = Budget(steps=3_000_000, fewest=20, most=300, longest=20_000_000)
-"""Runs of a candidate of which theory says too little."""
+"""Budget for simulating a candidate that theory cannot predict."""
 
 
 def even_split(request: PlanRequest) -> Rule:
-    """Return the rule that gives every arm equally many units and may run for ever.
+    """Return the rule that splits units evenly and has no horizon.
 
     >>> even_split(PlanRequest())
     Tilt(tilt=1.0, effect=None, batch=1)
@@ -64,20 +64,20 @@ def even_split(request: PlanRequest) -> Rule:
 
 
 def soonest(request: PlanRequest) -> Rule:
-    """Return the rule that decides soonest: an even split, with a horizon where there is one.
+    """Return the rule that decides soonest: an even split, with a horizon if possible.
 
     >>> soonest(PlanRequest()).power
     0.9
     """
     plain, ending = even_split(request), with_horizon(request, 1.0)
-    # Where no guarantee is accepted, as with an estimated spread, the strongest there is will do.
+    # If no guarantee is accepted, as with an estimated spread, the strongest available is used.
     if request.accepts(design_of(request, plain)):
         ending = [rule for rule in ending if request.accepts(design_of(request, rule))]
     return ending[-1] if ending else plain
 
 
 def tilted(request: PlanRequest, tilt: float) -> Tilt:
-    """Return tilted blocks, informed of the lift where the outcome model allows it.
+    """Return tilted blocks, with the planned effect if the outcome model allows it.
 
     >>> import bascule as bs
     >>> tilted(PlanRequest(bs.Gaussian(1.0), 0, 0.5), 3.0).effect
@@ -88,7 +88,7 @@ def tilted(request: PlanRequest, tilt: float) -> Tilt:
 
 
 def with_horizon(request: PlanRequest, tilt: float) -> list[Tilt]:
-    """Return tilted blocks that end at an information horizon, the strongest guarantee first.
+    """Return tilted blocks that end at an information horizon, if that is possible.
 
     >>> [rule.label for rule in with_horizon(PlanRequest(), 3.0)]
     ['Tilt_3, effect 0.01, power 0.9']
@@ -97,7 +97,7 @@ def with_horizon(request: PlanRequest, tilt: float) -> list[Tilt]:
         "power": request.power,
         "baseline": _baseline(request),
         "futility": request.futility,
-        # An even split has nothing to tilt.
+        # An even split does not use early signals.
         "early_signals": None if tilt == 1.0 else request.early_signals,
     }
     proven = Tilt(tilt, tidy(request.gap), **planned)  # type: ignore[arg-type]
@@ -105,7 +105,7 @@ def with_horizon(request: PlanRequest, tilt: float) -> list[Tilt]:
 
 
 def with_futility(request: PlanRequest, rule: Tilt) -> list[Tilt]:
-    """Return the rule with futility; nothing where theory does not say what that does.
+    """Return the rule with futility thresholds; empty if theory cannot predict their effect.
 
     >>> (rule,) = with_futility(PlanRequest(), with_horizon(PlanRequest(), 3.0)[0])
     >>> rule.futility
@@ -117,7 +117,7 @@ def with_futility(request: PlanRequest, rule: Tilt) -> list[Tilt]:
 
 
 def _baseline(request: PlanRequest) -> float | None:
-    """The mean of 0/1 outcomes without the effect, which says how they vary."""
+    """Return the mean of 0/1 outcomes without the effect, which determines their variance."""
     plain = request.outcome.binary and request.covariates is None
     return min(request.best, request.rival) if plain else None
 
@@ -132,10 +132,10 @@ def is_possible(request: PlanRequest, rule: Rule) -> bool:
 
 
 def candidates(request: PlanRequest, rules: Iterable[Rule] = ()) -> tuple[Rule, ...]:
-    """Return the rules of the first look, with those that a user adds.
+    """Return the rules of the first search, and those that a user adds.
 
-    Tilted blocks come with a horizon, informed of the lift, and without either. Units whose
-    outcomes recur are not compared in blocks, and UCB_alpha takes the place of the tilts.
+    Tilted blocks are tried with a horizon, with the planned effect, and without either. Units whose
+    outcomes recur are not compared in blocks, so UCB_alpha replaces the tilts.
 
     >>> [rule.label for rule in candidates(PlanRequest(arms=3))][:2]
     ['Tilt_1', 'Tilt_3']
@@ -152,12 +152,12 @@ def candidates(request: PlanRequest, rules: Iterable[Rule] = ()) -> tuple[Rule, 
         if baseline is not None:
             informed = [Tilt(t, tidy(request.gap), baseline=baseline) for t in INFORMED_TILTS]
             looked_at += [rule for rule in informed if is_possible(request, rule)]
-        # With very many arms a prediction takes long.
+        # With very many arms, a prediction takes long.
         tilts = ENDING_TILTS if len(request.names) <= MANY_ARMS else INFORMED_TILTS
         ending = [rule for tilt in tilts for rule in with_horizon(request, tilt)]
         looked_at += ending
         if request.futility is None:
-            # With more arms a prediction takes longer.
+            # With more arms, a prediction takes longer.
             looked_at += [
                 variant
                 for rule in ending
@@ -168,9 +168,9 @@ def candidates(request: PlanRequest, rules: Iterable[Rule] = ()) -> tuple[Rule, 
 
 
 def closer(rule: Rule, tried: Iterable[Rule]) -> tuple[Rule, ...]:
-    """Return rules with the knob on either side, up to the values tried already.
+    """Return rules with knob values on either side, up to the nearest values tried already.
 
-    The new values are whole where those are.
+    The new values are whole numbers if those are.
 
     >>> [rule.tilt for rule in closer(Tilt(8), [Tilt(tilt) for tilt in TILTS])]
     [6.0, 7.0, 9.0, 10.0, 11.0]
@@ -189,7 +189,7 @@ def closer(rule: Rule, tried: Iterable[Rule]) -> tuple[Rule, ...]:
 
 
 def _between(low: float, high: float) -> list[float]:
-    """A few numbers between two, spread evenly: whole ones between whole ones.
+    """Return a few evenly spaced numbers between two: whole ones between whole ones.
 
     >>> _between(0.1, 0.5), _between(0.2, 1.0), _between(1.0, 3.0)
     ([0.2, 0.3, 0.4], [0.4, 0.6, 0.8], [2.0])
@@ -204,7 +204,7 @@ def _between(low: float, high: float) -> list[float]:
 def search(
     request: PlanRequest, sweep: Sweep, progress: Stages, rules: Sequence[Rule] = ()
 ) -> list[Candidate]:
-    """Return every candidate with what to expect of it, and a few more near the best of them."""
+    """Return every candidate with its forecast, and a few more near the best of them."""
     first = candidates(request, rules)
     points = _points(request, first, sweep, progress)
     best = best_in_time(accepted(points))
@@ -220,16 +220,16 @@ def search(
 
 
 def _worth_a_closer_look(best: Candidate, points: Sequence[Candidate]) -> bool:
-    """Return whether the deadline decides; else costs hardly differ around the best knob.
+    """Return whether the deadline limits the knob; if not, costs hardly differ around the best.
 
-    Where theory says too little, a closer look would be one at noise.
+    Without predictions, a refined search would only find noise.
     """
     alike = [point for point in points if even_rule(point.rule) == even_rule(best.rule)]
     return by_theory(points) and any(not point.in_time for point in alike)
 
 
 def by_theory(points: Iterable[Candidate]) -> bool:
-    """Return whether what is expected was predicted for all, and for none seen in a few runs."""
+    """Return whether all forecasts are predictions, none from a few simulated runs."""
     return not any(point.expected.simulated for point in points)
 
 
@@ -246,7 +246,7 @@ def _points(
 
 
 def _pilot(request: PlanRequest, rule: Rule, sweep: Sweep) -> Forecast:
-    """What a few runs show."""
+    """Return the forecast from a few simulated runs."""
     design, world = played_design(request, design_of(request, rule)), request.world
 
     def play() -> Simulation:

@@ -1,4 +1,4 @@
-"""The rule of the choice: the cheapest design in time, no slower than a fixed-horizon test."""
+"""The choice of a design: the cheapest in time, no slower than a fixed-horizon test."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from bascule.planning.search.fixed_horizon import fixed_horizon
 DEFAULT_REQUEST = PlanRequest()
 
 NO_EFFECT = 0.5
-"""How much the days at no effect count in the days of a design; the rest are those at the lift."""
+"""Weight of the days at no effect in the weighed days of a design; the rest is for the lift."""
 
 NEARLY = 0.02
-"""Prices that differ by this part are taken for equal, and then the sooner design is better."""
+"""Relative difference up to which costs are considered equal; then the sooner design wins."""
 
 AS_LONG = 1.001
-"""Days that differ by less than this factor are equally many: minutes do not choose a design."""
+"""Factor up to which durations are considered equal: minutes must not choose a design."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One design on the frontier of a plan: what is expected of it, and what runs showed.
+    """A candidate design of a plan, with its expected and its simulated forecast.
 
-    What is expected comes from theory, or from a few runs where theory says too little.
+    The expected forecast comes from theory, or from a few runs if theory cannot predict it.
     """
 
     design: Design
@@ -51,30 +51,30 @@ class Candidate:
 
     @property
     def forecast(self) -> Forecast:
-        """What runs showed if there is that, else what is expected."""
+        """The simulated forecast if there is one, else the expected one."""
         return self.simulated or self.expected
 
     @property
     def in_time(self) -> bool:
-        """Whether it decides by the deadline with the probability that was asked for."""
+        """Whether the design decides by the deadline with the requested probability."""
         return self.forecast.decides_with(self.request.power)
 
     @property
     def accepted(self) -> bool:
-        """Whether its guarantee is one that the request accepts."""
+        """Whether the request accepts the guarantee of the design."""
         return self.request.accepts(self.design)
 
     @property
     def zero(self) -> Forecast | None:
-        """What is expected if no arm is better than another; None where theory does not say."""
+        """Forecast if no arm is better than another; None if theory cannot predict it."""
         return predicted_at_zero(self.request, self.rule)
 
     @property
     def weighed_days(self) -> float:
-        """The days that are expected, those at no effect counted with their weight.
+        """Weighted mean of the expected days at the lift and at no effect.
 
-        Where theory does not say how long a test without an effect takes, it is the deadline. It is
-        the deadline without a horizon too: nearly all such tests go on until then.
+        If theory cannot predict the days at no effect, or without a horizon, these are the
+        deadline: without a horizon nearly all tests without an effect last until then.
         """
         zero = self.zero if self.design.procedure.has_horizon else None
         at_zero = self.request.deadline_days if zero is None else zero.days.mean
@@ -82,14 +82,14 @@ class Candidate:
 
     @property
     def short_at_lift(self) -> bool:
-        """Whether it takes no longer than the fixed-horizon test if the lift is as requested."""
+        """Whether the design is no slower than the fixed-horizon test at the requested lift."""
         return self.forecast.days.mean <= AS_LONG * fixed_horizon(self.request).days
 
     @property
     def short_at_zero(self) -> bool:
-        """Whether it takes no longer than the fixed-horizon test where no arm is better.
+        """Whether the design is no slower than the fixed-horizon test if no arm is better.
 
-        Without a horizon nearly all such tests go on until the deadline.
+        Without a horizon, nearly all such tests last until the deadline.
         """
         fixed = AS_LONG * fixed_horizon(self.request).days
         if not self.design.procedure.has_horizon:
@@ -97,7 +97,7 @@ class Candidate:
         return self.zero is not None and self.zero.days.mean <= fixed
 
     def beats(self, rival: Candidate) -> bool:
-        """Whether it is in time and no worse in days, in cost, and where no arm is better."""
+        """Whether it decides in time, no worse in days, cost, and days at no effect."""
         mine, theirs = self.forecast, rival.forecast
         pairs = [
             (mine.days.mean, theirs.days.mean),
@@ -106,16 +106,16 @@ class Candidate:
         ]
         if not self.in_time or self.rule == rival.rule or any(a > b for a, b in pairs):
             return False
-        # These are computed for the few that are left.
+        # Slow to compute, so only done for the few candidates that are left.
         zero, rival_zero = self.zero, rival.zero
         return zero is None or rival_zero is None or zero.days.mean <= rival_zero.days.mean
 
     def with_simulation(self, forecast: Forecast) -> Candidate:
-        """Return the point with what a simulation showed."""
+        """Return the candidate with a simulated forecast."""
         return replace(self, simulated=forecast)
 
     def to_dict(self, chosen: bool) -> dict[str, Any]:
-        """Return the point as plain data; the rule's knob, if it has one, stands under its name."""
+        """Return plain data; the rule's knob, if it has one, is listed under its name."""
         knob, predicted = self.rule.knob, self.expected.to_dict()
         return {
             "rule": self.rule.label,
@@ -134,9 +134,9 @@ class Candidate:
 
 
 def accepted(points: Sequence[Candidate]) -> list[Candidate]:
-    """Return the points whose guarantee is accepted; where none is, those with the strongest.
+    """Return the candidates with an accepted guarantee, or else those with the strongest one.
 
-    Some outcomes, such as those with an estimated spread, have no design that is proven.
+    Some outcomes, such as those with an estimated spread, have no proven design.
     """
     kept = [point for point in points if point.accepted]
     if kept:
@@ -149,12 +149,12 @@ def accepted(points: Sequence[Candidate]) -> list[Candidate]:
 
 
 def nearest(points: Sequence[Candidate]) -> Candidate:
-    """Return the point that decides by the deadline with the highest probability."""
+    """Return the candidate with the highest probability of a decision by the deadline."""
     return max(points, key=lambda point: (point.forecast.decided.mean, -point.forecast.days.mean))
 
 
 def soonest_of(points: Sequence[Candidate]) -> Candidate:
-    """Return the design with the fewest weighed days, and of several the cheapest."""
+    """Return the design with the fewest weighed days; among equals, the cheapest."""
     return min(points, key=lambda point: (*_order_by_days(point), point.expected.cost.mean))
 
 
@@ -167,7 +167,7 @@ def _order_by_days(point: Candidate) -> tuple[float, bool]:
 
 
 def cheapest_of(points: Sequence[Candidate]) -> Candidate:
-    """Return the soonest of the designs that cost nearly the least."""
+    """Return the soonest of the designs whose cost is nearly the lowest."""
     lowest = min(point.expected.cost.mean for point in points)
     return soonest_of(
         [point for point in points if point.expected.cost.mean <= (1 + NEARLY) * lowest]
@@ -175,19 +175,18 @@ def cheapest_of(points: Sequence[Candidate]) -> Candidate:
 
 
 def best_in_time(points: Sequence[Candidate]) -> Candidate | None:
-    """Return the point that the rule of the choice takes; None when none is in time.
+    """Return the recommended candidate; None if none decides by the deadline.
 
     It is the cheapest that takes no longer than a fixed-horizon test, at the lift and at no effect.
-    Where there is none, it gives up the days at the lift first, then those at no effect, then both.
-    Of all that cost nearly the least, it is the one with the fewest weighed days. Costs are as
-    expected, because simulated ones differ by chance, and the luckiest would be taken for the
-    cheapest.
+    If there is none, the condition at the lift is dropped first, then that at no effect instead,
+    then both. Of all candidates that cost nearly the least, it has the fewest weighed days. Costs
+    are the expected ones: among simulated costs, the lowest would be lowest partly by chance.
     """
     in_time = sorted(
         (point for point in points if point.in_time), key=lambda point: point.expected.cost.mean
     )
     for is_eligible in (_is_short, _is_short_at_zero, _is_short_at_lift, _is_any):
-        # From the cheapest on, because the days at no effect take long to predict.
+        # Start with the cheapest, since the days at no effect take long to predict.
         cheapest = next((point for point in in_time if is_eligible(point)), None)
         if cheapest is not None:
             expected = cheapest.expected

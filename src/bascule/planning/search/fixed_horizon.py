@@ -1,4 +1,4 @@
-"""The fixed-horizon test: as many units as a power calculation asks for, and one look.
+"""The fixed-horizon test: sample size by a power calculation, and a single look.
 
 With z quantiles of the normal distribution, each arm gets
 `n = (z(1 - error / (K - 1)) + z(power))^2 (s_1^2 + s_2^2) / gap^2` units, where s_1 and s_2 are the
@@ -6,7 +6,7 @@ spreads of the best arm and of its nearest rival; then the better average wins i
 z(1 - error / (K - 1)) standard errors. It declares a worse arm with a probability of at most
 `error`, as the designs of a plan do, but by the normal approximation and at that one look only. A
 request with `sides=2` has half of its error on each side, in this test and in the designs.
-Where outcomes recur, n counts what all of a unit's outcomes tell, and units follow from that.
+If outcomes recur, n is converted into units by the information of all outcomes of a unit.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from bascule.planning.request.request import PlanRequest
 from bascule.theory.solve import clock_until
 
 ROUNDS = 50
-"""More than it takes to find units that agree with the length of their own test."""
+"""Number of iterations, more than enough for the fixed point of units and duration."""
 
 
 @dataclass(frozen=True, slots=True)
 class FixedHorizon:
-    """Units in each arm, days until its one look, and what it costs by then.
+    """A fixed-horizon test: units per arm, days until its single look, and its cost.
 
-    With a conversion window the look comes when that of the last unit has closed.
+    With a conversion window, the look is when the window of the last unit has closed.
     """
 
     units_per_arm: int
@@ -45,7 +45,7 @@ class FixedHorizon:
 
 @lru_cache(maxsize=64)
 def fixed_horizon(request: PlanRequest) -> FixedHorizon:
-    """Return the fixed-horizon test of the same error and sides, with the power that was asked for.
+    """Return the fixed-horizon test with the error, sides and power of the request.
 
     >>> test = fixed_horizon(PlanRequest())
     >>> test.units_per_arm, round(test.days, 2), round(test.cost)
@@ -69,10 +69,10 @@ def _variance(request: PlanRequest, mean: float) -> float:
 
 
 def _units_for(request: PlanRequest, wanted: float) -> float:
-    """Units in each arm that tell as much as `wanted` that each give one outcome.
+    """Return the units per arm with the information of `wanted` units with one outcome each.
 
-    Where outcomes recur, those who came first have given more of them: how much a unit tells
-    depends on how long the test takes, and that on how much units tell.
+    If outcomes recur, early units have given more of them: the information of a unit depends on the
+    duration of the test, which depends on the number of units.
     """
     outcome = request.played_outcome
     if not outcome.recurring:
@@ -80,7 +80,7 @@ def _units_for(request: PlanRequest, wanted: float) -> float:
     arms, units = len(request.names), wanted
     for _ in range(ROUNDS):
         stages = arms * units
-        # What a unit counts on average when they have arrived evenly over these stages.
+        # Mean information of a unit, if units arrive evenly over these stages.
         clock_each = (clock_until(stages + 0.5, outcome) - clock_until(0.5, outcome)) / stages
         units = wanted / clock_each
     return units

@@ -1,4 +1,4 @@
-"""From a request to a design, in stages each of which leaves a plan that can be used."""
+"""Make a plan in stages, each of which yields a usable plan."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ CASES = {"half": 0.5, "double": 2.0, "zero": 0.0}
 """Other true lifts that a plan shows, as multiples of the requested one."""
 
 PARTS = 5
-"""Simulations that a plan takes as a rule."""
+"""Usual number of simulations of a plan."""
 
 FEWEST = 208
-"""Runs behind a figure that is shown as simulated, at the least."""
+"""Minimum number of runs behind a figure that is shown as simulated."""
 
 NEAR = 0.03
-"""How near to the power that was asked for the probability of a decision in time may be expected
-before more runs are needed to tell them apart."""
+"""Maximum distance between the predicted probability of a decision in time and the requested power
+at which more runs are used to tell them apart."""
 
 MAIN = Budget(steps=6_000_000, fewest=FEWEST, most=2000, longest=800_000)
 CLOSE = replace(MAIN, steps=10_000_000)
 SIDE = Budget(steps=1_500_000, fewest=FEWEST, most=250, longest=150_000)
 WIDE = replace(SIDE, longest=1_000_000)
 GUARDED = Budget(steps=100_000_000, fewest=FEWEST, most=1000, longest=2_000_000)
-"""Runs of the recommended design, of one that is `NEAR` the power or has no prediction, and of any
-other; the prediction is shown where they take too long. They may take longer where theory has no
-prediction, as with very many arms, and with all metrics."""
+"""Budgets for the recommended design (MAIN), if it is `NEAR` the power or not predicted (CLOSE),
+and for other designs (SIDE); the prediction is shown if they take too long. Other designs get more
+(WIDE) if theory cannot predict them, as with very many arms. GUARDED is for all metrics."""
 
 
 def stages(
@@ -64,7 +64,7 @@ def stages(
 ) -> Iterator[Plan]:
     """Yield the plan in stages: with predictions first, then with simulations.
 
-    A caller that stops early keeps the last one. `rules` are looked at beside the usual ones.
+    A caller that stops early keeps the last plan. `rules` are tried besides the usual ones.
     """
     if runs is not None:
         runs = checks.whole("runs", runs, 2, "leave it out to have it chosen")
@@ -78,7 +78,7 @@ def stages(
 
 
 class _Planning:
-    """The simulations of one plan: how many runs each gets, and how far the plan is."""
+    """The simulations of a plan: their numbers of runs and their progress."""
 
     def __init__(
         self, request: PlanRequest, runs: int | None, sweep: Sweep, progress: Stages
@@ -96,7 +96,7 @@ class _Planning:
         answer = self._expected(rules)
         self.side = SIDE if by_theory(answer.points) else WIDE
         yield answer
-        # What was expected to be in time may turn out not to be; then the next best is played.
+        # A design may turn out not to be in time; then the next best is simulated.
         while answer.chosen.simulated is None:
             expected = answer.chosen.expected
             apart = 0.0 if expected.simulated else abs(expected.decided.mean - request.power)
@@ -114,7 +114,7 @@ class _Planning:
             if shown is not None:
                 answer = answer.with_point(point.with_simulation(shown))
                 yield answer
-        # Prices are as expected; what was simulated must not be worse in everything than another.
+        # The choice uses expected costs; once simulated, no other may be better in everything.
         played = {answer.rule}
         while (better := _better(answer)) is not None:
             if better.rule in played:
@@ -135,9 +135,9 @@ class _Planning:
         yield replace(answer, complete=True)
 
     def _expected(self, rules: Sequence[Rule]) -> Plan:
-        """The plan before anything is simulated, or after a few runs where theory says too little.
+        """Return the plan before any simulation, or after a few runs if theory cannot predict.
 
-        These few have another seed: they must not favour the design that they lead to.
+        These runs have another seed, so as not to favour the design that they select.
         """
         request = self.request
         pilot = Sweep((self.sweep.seed + 1) % 2**64, self.sweep.threads)
@@ -157,7 +157,7 @@ class _Planning:
         """Return the forecast of the recommended design at another lift."""
         request, shown = self.request, None
         if case.means is not None:
-            # The time goes with the inverse square of the lift, nearly.
+            # The time is nearly proportional to the inverse square of the lift.
             days = request.deadline_days
             if factor:
                 known = answer.expected_days.mean - request.window_days
@@ -168,9 +168,9 @@ class _Planning:
         return replace(case, forecast=shown or _expected(request, answer.rule, factor))
 
     def _guarded(self, answer: Plan) -> Forecast | None:
-        """Simulate the design with all metrics unchanged in every arm; None if that is impossible.
+        """Simulate the design with all metrics, none changed by any arm; None if impossible.
 
-        Guardrails of unknown spread are not played, nor are designs without a compiled loop.
+        Guardrails of unknown spread and designs without a compiled loop are not simulated.
         """
         request, known = self.request, all(map(metric_spread, answer.design.metrics))
         design = replace(answer.design, outcome=request.played_outcome)
@@ -197,9 +197,9 @@ class _Planning:
         days: float,
         main: Budget | None = None,
     ) -> Forecast | None:
-        """Return the forecast by runs of a design; None if they would take too long.
+        """Return the forecast from simulated runs of a design; None if they would take too long.
 
-        `days` is how long a run is expected to take, `main` the budget of the recommended design.
+        `days` is the expected duration of a run, `main` the budget of the recommended design.
         """
         request = self.request
         self.done = min(self.done + 1, PARTS)
@@ -208,7 +208,7 @@ class _Planning:
         played = played_design(request, design)
         runs = (main or self.side).runs(units * unit_weight(played, units))
         if self.runs is not None:
-            # `runs` is for the recommended design; others are played at least `fewest` times.
+            # `runs` is for the recommended design; others have at least `fewest` runs.
             runs = self.runs if main else max(runs, SIDE.fewest)
         if not runs or not request.can_be_played:
             return None
@@ -217,7 +217,7 @@ class _Planning:
 
 
 def _better(plan: Plan) -> Candidate | None:
-    """Return an accepted design that is better than the recommended one in everything, if any."""
+    """Return an accepted design that is better than the recommended one in all respects."""
     chosen = plan.chosen
     better = (
         point
@@ -228,13 +228,13 @@ def _better(plan: Plan) -> Candidate | None:
 
 
 def _choice(points: Sequence[Candidate]) -> Candidate:
-    """Return the recommended candidate; the nearest one if no design is in time."""
+    """Return the recommended candidate, or the one nearest to the power if none is in time."""
     eligible = accepted(points)
     return best_in_time(eligible) or nearest(eligible)
 
 
 def _expected(request: PlanRequest, rule: Rule, factor: float) -> Forecast | None:
-    """What theory says of a rule at another lift."""
+    """Return the predicted forecast of a rule at another lift."""
     if not factor:
         return predicted_at_zero(request, rule)
     scaled = request.scaled(factor)
@@ -251,7 +251,7 @@ def _case(request: PlanRequest, name: str, factor: float) -> WhatIf:
 
 
 def _lateness(points: Sequence[Candidate], request: PlanRequest) -> float:
-    """The ratio of the expected time of the soonest design to `time_needed`."""
+    """Return the ratio of the expected time of the soonest design to `time_needed`."""
     first = next(point.expected for point in points if point.rule == soonest(request))
     alone = request.traffic.days_until(time_needed(request)).item()
     taken = first.p90_days - request.window_days
