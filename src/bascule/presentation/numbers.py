@@ -30,10 +30,10 @@ NORMAL_95 = 1.959964
 """Standard errors on either side of an interval of 95 %."""
 
 LEAST_ERROR = 1e-4
-"""Standard errors below this part of a mean change none of its four digits, and are not shown."""
+"""Smallest relative standard error that is shown; a smaller one changes none of four digits."""
 
 BETTER: dict[Goal, tuple[str, ...]] = {"increase": (), "decrease": ("lower is better",)}
-"""The note on a goal, empty for the usual one."""
+"""Note on the goal of a metric; empty for the usual one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +59,12 @@ class Amounts:
 
     @property
     def factor(self) -> float:
-        """What an outcome is multiplied by to be written."""
+        """Factor by which an outcome is multiplied before it is written."""
         return 100.0 if self.binary else 1.0
 
     @property
     def difference_unit(self) -> str:
-        """What differences are counted in."""
+        """Unit of differences, in words."""
         return "points" if self.binary else "outcome units"
 
     def mean(self, value: float | None) -> str:
@@ -76,7 +76,7 @@ class Amounts:
         return UNKNOWN if not known(value) else self._in_points(self.signed(value, width))
 
     def size(self, value: float) -> str:
-        """Return a difference as it was stated, without a sign: a margin.
+        """Format a difference that the user stated, such as a margin, without a sign.
 
         >>> Amounts(binary=True).size(0.02), Amounts(binary=False).size(5.0)
         ('2 points', '5')

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def environment(package: str) -> Environment:
-    """Return what renders the templates of a package; all text in them is escaped."""
+    """Return the Jinja environment of a package's templates; all text in them is escaped."""
     # Loaded at first use: most results are never made into a page.
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -90,7 +90,7 @@ def design_report(design: Design) -> Report:
 
 
 def _about(metric: Metric) -> str:
-    """Return what a metric beside the primary one is."""
+    """Describe a metric other than the primary one."""
     amounts, about = Amounts(metric.outcome.binary), [metric.role, metric.outcome.words]
     about += BETTER[metric.goal]
     if metric.margin is not None:
@@ -101,7 +101,7 @@ def _about(metric: Metric) -> str:
 
 
 def _counting(measure: Measure | None) -> str:
-    """Return what the outcome of a unit is."""
+    """Describe the outcome of a unit."""
     if measure is None:
         return "the first value recorded; a unit without one holds up those after it"
     names = {"sum": "the sum of its events", "any": "1 if there was an event, else 0"}

@@ -9,12 +9,12 @@ from importlib import import_module
 from typing import Any
 
 Report = Callable[[str, int, int], None]
-"""A function of the title of a step, how much is done, and the total."""
+"""Function of the title of a step, the finished amount, and the total."""
 
 COMPILING = "compiling (once, about 10 s)"
 
 PATIENCE = 1.0
-"""Seconds after which a loop is taken to be compiling; reading it from disk takes less."""
+"""Seconds after which a loop is assumed to be compiling; loading it from disk takes less."""
 
 
 @contextmanager
@@ -36,7 +36,7 @@ def progress_bar() -> Iterator[Report]:
 
 
 def notebook_display() -> Callable[..., Any] | None:
-    """Return what shows an output in a notebook; None where there is none."""
+    """Return the function that displays output in a notebook; None outside of one."""
     interactive = sys.modules.get("IPython")
     shell = None if interactive is None else interactive.get_ipython()
     if shell is None or not hasattr(shell, "kernel"):

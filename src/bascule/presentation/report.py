@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 Cells = tuple[str, ...]
 
 SHORTEST = 20
-"""Least signs of a line beside the name of a figure."""
+"""Minimum number of characters per line beside the name of a fact."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One figure with its name."""
+    """A named figure of a report."""
 
     name: str
     value: str
     more: str = ""
-    """What it is to be compared with, or how sure it is."""
+    """Comparison or uncertainty of the value."""
 
     @property
     def words(self) -> str:
@@ -51,12 +51,12 @@ class Drawable(Protocol):
     """A figure as data, drawn by renderers that show pictures."""
 
     def plot(self) -> Figure:
-        """Draw it."""
+        """Draw the figure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a result has to say, the most important first."""
+    """The content of a report, the most important first."""
 
     headline: str
     """What to do, in one sentence."""
@@ -69,11 +69,11 @@ class Report:
     notes: tuple[str, ...] = ()
     """Sentences: the reason, what is guaranteed, what to mind."""
     figures: tuple[Drawable, ...] = ()
-    """What pages and notebooks draw."""
+    """Figures that pages and notebooks draw."""
     parts: tuple[Report, ...] = ()
     """Reports below this one, such as those of segments."""
     details: Report | None = None
-    """What else is known, for those who ask for it."""
+    """Further content, shown on request."""
 
     @property
     def whole(self) -> Report:

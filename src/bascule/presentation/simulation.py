@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_SHARES = 8
-"""Arms whose share of the units is written out."""
+"""Maximum number of arms whose share of the units is written out."""
 
 ENGINES = {
     "fast": "fast: variances right to within {:.1g}",

@@ -55,11 +55,11 @@ ENDED_BY: dict[EndReason | None, str] = {
 """Why a test is over, as the end of a sentence."""
 
 FEWEST = 10
-"""Units of each arm that have to count before a headline says that it is too early to forecast."""
+"""Minimum number of counted units per arm for a headline to say it is too early to forecast."""
 
 
 MANY_LATE = 0.5
-"""From this share of late events on, the status says what to change."""
+"""Minimum share of late events at which the status advises what to change."""
 
 
 def headline(status: Status) -> str:
@@ -243,7 +243,7 @@ TREND = "trend"
 """The name of the check of drift."""
 
 SAMPLE_RATIO = "sample ratio"
-"""How the names of diagnostics of the sample ratio begin."""
+"""Prefix of the names of the sample ratio diagnostics."""
 
 MISMATCH = "Sample ratio mismatch: find the cause before you use this result"
 
@@ -326,7 +326,7 @@ def facts(status: Status) -> tuple[Fact, ...]:
 
 
 def has_evidence(status: Status) -> bool:
-    """Whether the way to a decision is that of the primary metric, and has begun."""
+    """Whether the decision depends on the primary metric, and units have counted."""
     harmed = status.decision is not None and status.decision.harm
     return status.matured > 0 and not (harmed or status.rollout or status.guarded)
 

@@ -278,7 +278,7 @@ def _etc_bounds(design: Design, other_gaps: tuple[float, ...]) -> Bounds:
 
 
 def _reach(design: Design, width: float) -> float:
-    """Units an arm can have if it gets none once its radius is at or below `width`."""
+    """Maximum number of units of an arm that gets no more once its radius is at most `width`."""
     units = units_at_width(design, width)
     return units if math.isinf(units) else float(math.floor(units) + 1)
 

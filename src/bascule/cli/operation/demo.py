@@ -50,7 +50,7 @@ TYPICAL = 5
 TITLES = {"adaptive": "adaptive test", "even-split": "even split", "fixed-horizon": "fixed horizon"}
 
 PATIENCE = 60.0
-"""Seconds that the end waits for the simulation, which takes a few once it is compiled."""
+"""Seconds to wait at the end of the demo for the simulation to finish."""
 
 
 OPTIONS = {

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 DAYS_APART = (1, 2, 3, 7, 14, 28, 56, 91, 182, 365, 730)
-"""Days between the dates on an axis."""
+"""Possible numbers of days between the dates on an axis."""
 
 
 def amounts_of(analysis: Analysis) -> Amounts:
@@ -44,7 +44,7 @@ def short_day(analysis: Analysis, day: str) -> str:
 
 
 def has_days(analysis: Analysis) -> bool:
-    """Whether the log says when anything happened."""
+    """Whether the log has times."""
     return analysis.last_day is not None and analysis.reading.times != "none"
 
 
@@ -59,7 +59,7 @@ class Against:
 
 
 def against(analysis: Analysis) -> tuple[Against, ...]:
-    """The leader against every other arm, the nearest rival first."""
+    """Return the differences of the leader to every other arm, the nearest rival first."""
     return tuple(
         Against(
             now,
@@ -100,7 +100,7 @@ def decision_place(analysis: Analysis) -> int | None:
 
 
 def span(days: Mapping[str, Effect], marked: str | None = None) -> tuple[float, float]:
-    """Lowest and highest value to draw: of all but the first days, whose intervals are vast.
+    """Return the range to draw, without the first days, whose intervals are very wide.
 
     >>> day = Effect("b", "a", 0.1, -1.0, 1.0, 0.05, "proven")
     >>> span({"2026-03-01": day}), span({})
@@ -123,7 +123,7 @@ def limited_days(days: Mapping[str, Effect]) -> dict[str, Effect]:
 
 
 def dated(dates: Sequence[str], limit: int) -> list[int]:
-    """Places of dates to write on an axis: the first, and others whole weeks or so apart.
+    """Return the positions of the dates to write on an axis, whole weeks or so apart.
 
     >>> dated([f"2026-03-{day:02}" for day in range(1, 32)], 6)
     [0, 7, 14, 21, 28]
@@ -134,10 +134,10 @@ def dated(dates: Sequence[str], limit: int) -> list[int]:
 
 
 TITLE_SIGNS = 105
-"""Signs of a line above the figure; a longer title has several lines."""
+"""Maximum number of characters in a line of the title."""
 
 MOST_RIVALS = 4
-"""More rivals than this would hide each other."""
+"""Maximum number of rivals that are drawn; more would hide each other."""
 
 
 def plot_analysis(analysis: Analysis) -> Figure:

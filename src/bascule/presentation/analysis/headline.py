@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 MOST_NAMED = 4
-"""The most comparisons that a headline names."""
+"""Maximum number of comparisons that a headline names."""
 
 
 def headline(analysis: Analysis) -> str:
@@ -70,11 +70,11 @@ def _answer(analysis: Analysis) -> str:
 
 
 RUNNING_DAYS = 2
-"""The log of a test that runs ends with today, or this many days before it."""
+"""Maximum number of days between the last day of a log and today if the test still runs."""
 
 
 def has_ended(analysis: Analysis) -> bool:
-    """Whether a log is that of a test that has ended: its last day is some days ago, or unknown."""
+    """Whether the test of a log has ended: its last day is some days ago, or unknown."""
     if analysis.reading.times != "dates" or analysis.last_day is None:
         return True
     last = date.fromisoformat(analysis.last_day)
@@ -196,11 +196,11 @@ def held_words(analysis: Analysis) -> str:
 
 
 MOST_NAMES = 4
-"""A question with more arms than this gives their number, not their names."""
+"""Maximum number of arms that a question names; of more it gives the number."""
 
 
 def question(analysis: Analysis) -> str:
-    """What the test asks."""
+    """Return the question that the test asks."""
     arms = analysis.design.arms
     if analysis.decides == "guardrails":
         control = analysis.design.control_arm
@@ -226,7 +226,7 @@ def setting(analysis: Analysis) -> str:
 
 
 def outcome(analysis: Analysis) -> str:
-    """What a unit gives."""
+    """Describe the outcome of a unit."""
     model, measure = analysis.design.outcome, analysis.design.measure
     words = "" if analysis.evidence.outcome is None else f" ({model.words})"
     window = "" if measure is None else f" within {exactly(measure.closes(0.0))} of its arrival"

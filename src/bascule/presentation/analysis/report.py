@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from bascule.core.metrics.effects import Contrast, Effect
 
 MOST_PAIRS = 10
-"""The most differences in a table; the others are in the data."""
+"""Maximum number of differences in a table; the others are in the data."""
 
 MOST_RIVALS = 3
-"""The nearest rivals have a column in the table of days; all are in the data."""
+"""Maximum number of rivals with a column in the table of days; all are in the data."""
 
 STANDS = (
     "of those with a difference by this mark, at most 5 % are false in expectation, however the "
@@ -50,7 +50,7 @@ STANDS = (
 """What is said of several metrics, or of many tests."""
 
 MOST_DAYS = 400
-"""A longer table of days is thinned out."""
+"""Maximum number of rows of the table of days; a longer one is thinned out."""
 
 
 def report(analysis: Analysis) -> Report:

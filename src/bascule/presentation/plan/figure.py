@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from bascule.planning.result import Plan
 
 KNOBS = {"tilt": "", "alpha": "α "}
-"""What stands before the value of a knob; the name of any other."""
+"""Prefix of the value of a knob in the figure; for other knobs it is their name."""
 
 TALLEST = 2.5
-"""Designs that cost more than this many times the recommended one are left out of the picture."""
+"""Multiple of the lowest cost above which designs are left out of the figure."""
 
 
 def plot_plan(plan: Plan) -> Figure:
-    """Tilted blocks as a curve with their tilts, what was simulated with its standard errors.
+    """Plot cost against duration: tilted designs as a curve, simulated designs with error bars.
 
     >>> import bascule as bs
     >>> figure = plot_plan(bs.plan(bs.Gaussian(1), lift=0.5, units_per_day=20, runs=20))
@@ -68,7 +68,7 @@ def plot_plan(plan: Plan) -> Figure:
 
 
 def main_curve(plan: Plan) -> list[Candidate]:
-    """Return the designs along the knob of the recommended one, with an even split without one."""
+    """Return the designs along the knob of the recommended one, and an even split."""
     first = even_rule(plan.rule)
     return [
         point
@@ -89,7 +89,7 @@ def other_curves(plan: Plan) -> list[list[Candidate]]:
 
 
 def knob_words(point: Candidate) -> str:
-    """Return where the knob of a point stands, in a word.
+    """Format the knob value of a candidate.
 
     >>> import bascule as bs
     >>> request = bs.PlanRequest()
@@ -104,7 +104,7 @@ def knob_words(point: Candidate) -> str:
 
 
 def affordable(plan: Plan, points: list[Candidate]) -> list[Candidate]:
-    """Return the points that do not cost so much that they would squeeze all others."""
+    """Return the candidates that do not cost so much that they would squeeze all others."""
     known = [point.expected.cost.mean for point in main_curve(plan)]
     highest = max(plan.fixed_horizon.cost, TALLEST * min(known))
     return [point for point in points if point.expected.cost.mean <= highest]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bascule.planning.search.alternatives import Pace
 
 FIRST_LOOK = 200
-"""Up to this number, simulated tests are a first look, and too few to be shown as a result."""
+"""Maximum number of runs that count as a first look, too few to be shown as a result."""
 
 CASE_NAMES = {"half": "half as large", "double": "twice as large", "zero": "zero: no arm is worse"}
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 TOO_LONG = 0.5
-"""The share of a test above which a window leaves a tilt little to save."""
+"""Share of a test's duration above which the window leaves little for a tilt to save."""
 
 
 def headline(plan: Plan) -> str:

@@ -102,7 +102,7 @@ class Measurements:
         return next(iter(self.simulations.values())).seed
 
     def runs_of(self, quantity: Quantity, rule: str, grid: Sequence[float]) -> FloatArray:
-        """One row a point of the grid, one column a run."""
+        """Return a quantity of every run: one row per grid point, one column per run."""
         rows = [getattr(self.at(rule, level), quantity) for level in grid]
         return np.array(rows, dtype=np.float64)
 

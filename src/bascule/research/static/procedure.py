@@ -201,7 +201,7 @@ class StaticProcedure(Procedure):
 
 
 def look(design: Design, stage: int, means: Sequence[float]) -> Look:
-    """Return what the means of a static population's arms allow to say at a stage.
+    """Evaluate the arm means of a static population at a stage.
 
     The means are over all units and `stage` stages. A decision stands from the first stage that
     gives one.

@@ -313,7 +313,7 @@ class IntervalRuns(Runs):
         return build(steps, self.arms, endless, draws, radius_of, "")
 
     def settings(self, endless: bool = False) -> tuple[IntervalSettings]:
-        """Return the argument of the loop beside the runs to play; endless ones have no table."""
+        """Return the settings passed to the loop; an endless loop gets no table of radii."""
         return (self.numbers._replace(radii=NO_TABLE) if endless else self.numbers,)
 
     def scratch(self, lanes: int = 1) -> tuple[AnyArray, ...]:

@@ -268,7 +268,7 @@ def _with_weights(
 def _measured(
     horizon: int, shift: float, differences: bool, nodes: FloatArray, weights: FloatArray
 ) -> ExponentialSum:
-    """The sum with the largest of its errors."""
+    """Return the exponential sum together with its maximum relative error."""
     every = np.arange(1.0, min(horizon, ALL_AGES) + 1.0)
     ages = np.union1d(every, _some_ages(horizon, CHECKED))
     powers = np.power(nodes, (ages - 1.0)[:, np.newaxis])

@@ -100,7 +100,7 @@ def _over(gaps: tuple[float, ...], spread: float) -> tuple[float, ...]:
 
 
 def _flat(procedure: BlockProcedure, end: float) -> Flat:
-    """The boundary of a test with a horizon; bets that follow it reach it nearly as soon."""
+    """Return the flat boundary of a test with a horizon; for betting tests it is approximate."""
     return Flat(normal_constant(procedure.design.calibration.delta) * math.sqrt(end))
 
 

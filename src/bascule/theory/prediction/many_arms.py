@@ -202,7 +202,7 @@ def tabulated(line: Line) -> Line:
     known = line(np.exp(np.linspace(first, last, parts + 1)))
     with np.errstate(invalid="ignore"):
         rises = np.diff(known)
-    # A clock beside one at which nothing can be decided has no boundary either.
+    # Do not interpolate next to a clock at which the boundary is infinite.
     rises[~np.isfinite(rises)] = 0.0
 
     def at(clocks: FloatArray) -> FloatArray:

@@ -24,7 +24,7 @@ Device = Literal["cpu", "cuda"]
 Precision = Literal["single", "double"]
 
 MOST_ARMS = 8
-"""Arms whose state fits into what a thread of a GPU has close by."""
+"""Maximum number of arms whose state fits into the fast memory of a GPU thread."""
 
 THREADS = 128
 """Threads of a group: enough to hide latency with the registers that a loop takes."""
