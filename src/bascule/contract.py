@@ -36,13 +36,13 @@ from bascule.simulation.random import WORDS, seed_stream
 from bascule.simulation.trace import outcome_source
 
 RUNS = 5
-"""Runs that are compared with their trace."""
+"""Number of runs that are compared with their trace."""
 
 UNITS = 240
-"""Units of the live test."""
+"""Number of units of the live test."""
 
 DRAWS = 400
-"""Outcomes of an arm that are drawn to compare them with what their model states."""
+"""Number of outcomes of an arm that are drawn and compared with their model."""
 
 TIE_ERROR, EXCESS, TOLERANCE = 0.2, 0.5, 3.0
 """The error that ties are played at, the excess over it that is to be seen, as a part of it, and
@@ -56,7 +56,7 @@ SPREADS = (0.02, 1.0, 50.0)
 """Spreads of outcomes that have one as a parameter."""
 
 LEAST_DAYS = 2.0
-"""Days that the planned test lasts at least."""
+"""Minimum number of days of the planned test."""
 
 PLACES = (0.05, 0.5)
 """Means of other outcomes, as parts of the width of their limits; the spread follows."""

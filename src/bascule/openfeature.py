@@ -33,11 +33,11 @@ import requests
 LOGGER = logging.getLogger("bascule.openfeature")
 
 WAITING = 10_000
-"""Outcomes that may wait to be sent; those that come then are dropped, and logged."""
+"""Maximum number of outcomes waiting to be sent; further ones are dropped and logged."""
 
 AT_ONCE = 500
 PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
-"""Seconds between two attempts to send."""
+"""Seconds between successive attempts to send."""
 
 ALL_REJECTED = 422
 """The status of an answer in which no outcome counts."""

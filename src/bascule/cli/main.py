@@ -26,7 +26,7 @@ USAGE_ERROR, INTERRUPTED = 2, 130
 NO_RESULT = "interrupted: there is no result"
 
 SHORTEST_WORD = 3
-"""Fewest letters of an unknown option that is searched for in the help."""
+"""Minimum number of letters of an unknown option that is searched for in the help."""
 
 LIST_OPTIONS = ("--means", "--worlds", "--lift", "--weights")
 """Options that take as many values as follow."""

@@ -46,7 +46,7 @@ from bascule.simulation.worlds.named_worlds import named_world
 from bascule.simulation.worlds.world import World
 
 MOST_CELLS = 200_000_000
-"""Runs times arms that fit into memory on any machine."""
+"""Maximum number of runs times arms, which fits into memory on any machine."""
 
 MOST_THREADS = 1024
 

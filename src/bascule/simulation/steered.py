@@ -37,7 +37,7 @@ from bascule.simulation.kernels.guards import room_for_test
 from bascule.simulation.result import Estimate
 
 LONGEST = 400.0
-"""Days after which a simulated test is given up."""
+"""Maximum number of days of a simulated test, after which it is given up."""
 
 Level = Callable[[FloatArray], FloatArray]
 """What is added to the mean of every arm, by the time of arrival in days."""

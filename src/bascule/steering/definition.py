@@ -22,7 +22,7 @@ OF_EXPOSURES = ("source", "query", "unit", "arm", "time")
 OF_OUTCOMES = ("source", "query", "unit", "value", "time", "time_format")
 
 SETTLE = "1m"
-"""How long SDKs may serve earlier shares from their caches, if the file does not say it."""
+"""Default of the time for which SDKs may serve earlier shares from their caches."""
 
 NOT_STEERED = {
     "metrics": "guardrails and other metrics",

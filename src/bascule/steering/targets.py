@@ -20,7 +20,7 @@ from bascule.core.inputs.files import write_whole
 from bascule.steering.ledger import Shares
 
 WRITE_SECONDS = 60.0
-"""How long a target may take to write or to read shares."""
+"""Maximum number of seconds for a target to write or to read shares."""
 
 PARTS = 1000
 """Flags have whole weights: shares are written in thousandths."""

@@ -19,7 +19,7 @@ SHARES = (0.1, 0.5, 0.9)
 """Quantiles of the time left: the lower bound, the estimate, and the upper bound."""
 
 FURTHEST = 20.0
-"""How many times as long as so far a test may still take for a range to be given."""
+"""Maximum remaining time for which a range is given, as a multiple of the time so far."""
 
 NODES = 15
 """Drifts that stand for all that are possible."""

@@ -33,7 +33,7 @@ from bascule.theory.prediction.passage import (
 )
 
 CLOSE = 1e-3
-"""How near to one half the probability has to be."""
+"""Tolerance for the distance of the probability from one half."""
 
 STEPS = 79
 """Steps of a passage: its first clock is a hundredth of the last one."""

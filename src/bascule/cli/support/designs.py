@@ -20,7 +20,7 @@ from bascule.core.rules import RULES, Rule
 from bascule.research import static, variants  # noqa: F401 (both register rules)
 
 CONNECT_SECONDS, RETRIES = 10, 3
-"""How long to wait for a Dask scheduler, and how often it hands a chunk to another worker."""
+"""Seconds to wait for a Dask scheduler, and how often a chunk is retried on another worker."""
 
 RULE = named(
     rule=Option(
@@ -48,7 +48,7 @@ OUTCOME = named(
 
 OF_DESIGN = ("error", "sides", "delta", "min_effect", "goal")
 DESIGN = {**RULE, **OUTCOME, **{name: options_of(Design)[name] for name in OF_DESIGN}}
-"""What describes a design."""
+"""Options that describe a design."""
 
 
 def one_sided(*names: str) -> dict[str, Option]:
@@ -76,7 +76,7 @@ RUNS = named(
     seed=Option("Same seed, same runs.", kind="whole", default="0"),
     threads=Option("Threads to use.", kind="whole", unset="every core"),
 )
-"""How tests are simulated."""
+"""Options of a simulation."""
 
 WORKERS = named(
     dask=Option(

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 STANDARD = Gaussian(1.0)
 
 AFFORDABLE = 100_000
-"""Units a run may take before its rule is played less often."""
+"""Number of units per run above which a rule is played less often."""
 
 ON_GPU = 40
 """How many times as many units runs may take on a GPU, which plays about 100 times as fast."""

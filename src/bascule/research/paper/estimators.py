@@ -29,7 +29,7 @@ MARKS = (100, STAGES)
 """Stages at which the estimators are compared."""
 
 TOGETHER = 100
-"""Runs that are played side by side; their units then stay in the cache."""
+"""Number of runs that are played side by side, so that their units stay in the cache."""
 
 FEW, WAIT = 3, 1000
 """The units that an arm has from the start, and the stages during which it gets no other."""

@@ -18,7 +18,7 @@ from bascule.core.numerics import turning_point
 from bascule.core.types import FloatArray
 
 POINTS = 601
-"""Points of the grid on which a density is kept."""
+"""Number of points of the grid on which a density is kept."""
 
 REACH = 8.0
 """Standard deviations that a grid reaches where there is no boundary."""

@@ -38,7 +38,7 @@ from bascule.simulation.runs import Runs, WorldRuns, ring
 from bascule.simulation.worlds.world import World
 
 LOOK = 10
-"""Units between two looks, at which shares change and a test may end."""
+"""Number of units between two looks, at which shares change and a test may end."""
 
 
 def build(fingerprint: str) -> Kernel:

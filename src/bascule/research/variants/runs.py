@@ -34,7 +34,7 @@ from bascule.simulation.runs import Runs, WorldRuns
 from bascule.simulation.worlds.world import World
 
 MOST_UNITS = 20_000
-"""Units after which a run of units ends, undecided, unless a design has another cap."""
+"""Maximum number of units of a run, which then ends undecided, unless the design has a cap."""
 
 SUM_COLUMNS = 3
 UNITS, FIRST, SECOND = range(SUM_COLUMNS)

@@ -97,10 +97,10 @@ COMPILERS_OWN = ("numpy", "numba")
 """Packages whose functions the compiler knows."""
 
 FEW_ARMS = 8
-"""Arms for whose number a loop may be compiled."""
+"""Maximum number of arms for which a loop is compiled for exactly that number."""
 
 MANY_RUNS = 20_000
-"""Runs from which on it pays to compile a loop for one number of arms alone."""
+"""Minimum number of runs for which compiling a loop for one number of arms pays off."""
 
 
 def arms_to_fix(arms: int, runs: int) -> int:

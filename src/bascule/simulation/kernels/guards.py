@@ -47,7 +47,7 @@ from bascule.simulation.random import WORDS, WordArray, fill_normals, seed_strea
 from bascule.simulation.worlds.world import World
 
 APART = 0x9E3779B97F4A7C15
-"""What lies between the seeds of two metrics: the golden ratio in 64 bits."""
+"""Difference between the seeds of two metrics: the golden ratio in 64 bits."""
 
 
 class GuardTables(NamedTuple):

@@ -50,7 +50,7 @@ from bascule.simulation.runs import AnyArray, Runs
 from bascule.simulation.worlds.world import World
 
 BURST = 32
-"""Outcomes drawn for a run at a time."""
+"""Number of outcomes drawn for a run at a time."""
 
 IDLE = -1
 """The run of a lane that has nothing left to do."""

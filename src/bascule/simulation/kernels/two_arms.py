@@ -35,7 +35,7 @@ from bascule.simulation.random import (
 )
 
 STRETCH = 4096
-"""Units between two looks at whether to stop."""
+"""Number of units between two checks whether to stop."""
 
 OUTGROWN = -9
 """The winner of a run in which an arm has more units than the table has radii."""

@@ -33,7 +33,7 @@ SPACING, FASTEST, GAP, REACH = 1.32, 0.42, 0.24, 1.13
 further away the smallest lies, and the log of the horizon times that smallest rate."""
 
 FEW_AGES = 8
-"""Up to here every age gets a term of its own."""
+"""Maximum age up to which every age has its own term."""
 
 STRIDE = 1.5
 """By how much the log of the horizon shrinks at a time."""

@@ -125,7 +125,7 @@ def build_by_clock(radius_of: UnitRadius, fingerprint: str) -> Kernel:
 
 
 BURST = 64
-"""Outcomes drawn at a time."""
+"""Number of outcomes drawn at a time."""
 
 MEMBER = 5
 ARM, ARRIVAL, EFFECT, TOTAL, COUNT = range(MEMBER)

@@ -31,7 +31,7 @@ LONGEST_EXPONENTIAL = 37.0
 """An exponential delay made from 53 random bits is shorter than this many times its mean."""
 
 MOST_UNDER_WAY = 2_000_000
-"""Outcomes that one run can wait for at once."""
+"""Maximum number of outcomes that a run can wait for at once."""
 
 
 @dataclass(frozen=True, slots=True)

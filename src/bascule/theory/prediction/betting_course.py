@@ -31,7 +31,7 @@ STEEPEST = 60.0
 """Where the fair game is looked for."""
 
 MOST_ROUNDS = 200
-"""Steps of the search for the fair game, more than it needs."""
+"""Maximum number of steps in the search for the fair game, more than it needs."""
 
 LEAST = 1e-9
 """The least that outcomes vary."""

@@ -27,7 +27,7 @@ from bascule.theory.prediction.passage import Flat, Line, PassageLimits
 from bascule.theory.prediction.prediction import Prediction, PredictionRequest
 
 ROUNDS = 20
-"""Steps after which the assumed variance has settled."""
+"""Number of iterations after which the assumed variance has settled."""
 
 
 # A plan asks for some predictions several times.

@@ -21,7 +21,7 @@ from bascule.theory.prediction.passage import Line, PassageLimits, overstep
 from bascule.theory.prediction.prediction import Prediction
 
 FEWEST_STEPS = 256
-"""Steps whose noise is drawn together, at the least."""
+"""Minimum number of steps whose noise is drawn together."""
 
 CELLS, MOST_PATHS, FEWEST_PATHS = 5_000, 500, 40
 """Paths times squared arms that are followed at once, and the most and the fewest paths."""

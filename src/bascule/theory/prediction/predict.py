@@ -23,7 +23,7 @@ from bascule.theory.prediction.prediction import Prediction, PredictionRequest
 from bascule.theory.prediction.straight_path import interval_units
 
 QUICK_STRIDE = 2.5
-"""How many times as long as usual the steps of a quick prediction are."""
+"""Length of the steps of a quick prediction, as a multiple of the usual one."""
 
 
 def predict(

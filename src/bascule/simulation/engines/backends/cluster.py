@@ -22,7 +22,7 @@ MOST_CHUNKS = 256
 """Chunks that the runs are cut into, unless each would hold too many runs."""
 
 LARGEST_CHUNK = 200_000
-"""Runs in a chunk: what a worker sends back of it stays a few megabytes."""
+"""Maximum number of runs in a chunk, so that its result is only a few megabytes."""
 
 MOST_IN_FLIGHT = 64
 """Chunks handed out at a time, so that answers waiting to be read do not fill the memory."""

@@ -27,14 +27,14 @@ MOST_ARMS = 8
 """Maximum number of arms whose state fits into the fast memory of a GPU thread."""
 
 THREADS = 128
-"""Threads of a group: enough to hide latency with the registers that a loop takes."""
+"""Number of threads of a group: enough to hide latency, given the registers of a loop."""
 
 LONGER_TABLE = 4.0
 """How much longer a table of radii is on a GPU: a run that outgrows it is played by one thread, for
 which all others wait."""
 
 CHUNK = 1 << 22
-"""Runs started at a time, between which progress is reported and interruptions are noticed."""
+"""Number of runs started at a time; progress and interruptions are handled in between."""
 
 _DEVICE: ContextVar[Device] = ContextVar("device", default="cpu")
 

@@ -56,7 +56,7 @@ from bascule.simulation.runs import WorldRuns, ring
 from bascule.simulation.worlds.world import World
 
 LARGEST_TABLE = 1 << 16
-"""Most radii that are tabulated before the runs; later radii are computed when needed."""
+"""Maximum number of radii tabulated before the runs; later ones are computed when needed."""
 
 EMPTY = -1
 """Where the calendar has nothing."""
