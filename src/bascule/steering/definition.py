@@ -51,12 +51,12 @@ class SteeredTest:
 
     @property
     def ledger(self) -> Path:
-        """Where the ledger is: beside the file of the test."""
+        """Path of the ledger, in the folder of the test's file."""
         return self.path.with_suffix(".ledger")
 
     @property
     def measure(self) -> Measure:
-        """What the outcome of a unit is."""
+        """The measure of a unit's outcome."""
         assert self.design.measure is not None
         return self.design.measure
 
@@ -158,7 +158,7 @@ def _check_fields(
 
 
 def _log(data: Mapping[str, Any], folder: Path) -> Log:
-    """Return where a table is; a path is relative to the folder of the test."""
+    """Return the location of a table; a path is relative to the folder of the test."""
     place = str(data["source"])
     if Source(place, None, "events").scheme is None:
         place = str(folder / place)

@@ -35,7 +35,7 @@ from bascule.steering.reading import Counts
 
 @dataclass(frozen=True, slots=True)
 class SteeringEvidence:
-    """What the blocks of a test have shown, up to a decision or an end if there is one."""
+    """Evidence of the blocks of a test, up to its decision or end if there is one."""
 
     statistics: Statistics
     decision: Decision | None

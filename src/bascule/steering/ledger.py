@@ -24,7 +24,7 @@ Row = dict[str, Any]
 """A line of the ledger; `what` says which kind it is, and `at` when it was written."""
 
 HAND = "hand"
-"""Who changed the shares, where it was not a run."""
+"""Author of a change of the shares that no run made."""
 
 
 def read_time(text: str) -> datetime:
@@ -103,7 +103,7 @@ class Ledger:
 
     @property
     def is_by_hand(self) -> bool:
-        """Whether somebody else has set the shares, and nobody has resumed the test."""
+        """Whether somebody else has set the shares, and the test has not been resumed."""
         row = self.latest("in force", "resumed")
         return row is not None and row.get("by") == HAND
 

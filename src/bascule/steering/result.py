@@ -32,7 +32,7 @@ ENDED = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SteeringRun(Reported):
-    """What one run of a steered test has read and done."""
+    """The result of one run of a steered test."""
 
     test: SteeredTest
     at: datetime
@@ -41,7 +41,7 @@ class SteeringRun(Reported):
     after: Shares
     """Shares that it left."""
     evidence: SteeringEvidence | None = None
-    """What the log shows; None at the start, and after a decision."""
+    """The evidence of the log; None at the start, and after a decision."""
     newest: datetime | None = None
     """Up to when both tables of the log have rows."""
     rows: int = 0

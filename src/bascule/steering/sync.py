@@ -35,7 +35,7 @@ class QueryColumns:
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """What became of the rows of a query."""
+    """Counts of the rows of a query, by what was done with them."""
 
     rows: int
     recorded: int

@@ -70,7 +70,7 @@ def published_unit_shape(design: Design) -> UnitShape:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a design promises at given gaps, all at once with probability `1 - error`.
+    """Guarantees of a design at given gaps, all at once with probability `1 - error`.
 
     How well founded that is, `design.calibration.guarantee` says; an error of 1 promises nothing.
 

@@ -1,4 +1,4 @@
-"""How long guardrails are expected to take: until an arm is shown to be within its margin."""
+"""Expected time until guardrails show that an arm is within its margin."""
 
 from __future__ import annotations
 

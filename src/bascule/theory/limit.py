@@ -1,4 +1,4 @@
-"""What no rule can beat: the least information, and the least regret within a given time.
+"""Lower bounds for any rule: the least information, and the least regret within a given time.
 
 docs/research/trade-off.md, "What no rule can beat", has the proofs for normal outcomes.
 """

@@ -1,4 +1,4 @@
-"""What to expect of tilted blocks that bet: the walk is the sum of the blocks' differences.
+"""Predictions for tilted blocks that bet: the walk is the sum of the blocks' differences.
 
 Given that sum the wealth of the bets is nearly known, so they have a boundary too, and the walk has
 a first passage. docs/research/prediction.md.

@@ -1,4 +1,4 @@
-"""What to expect of tests in blocks: the walk of a pair, its boundary, and where it ends."""
+"""Predictions for tests in blocks: the walk of a pair, its boundary, and its end."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ POINTS = 200
 
 @lru_cache(maxsize=64)
 def shares_of(tilt: float, share: Share = units_of_leader) -> FloatArray:
-    """What the leader gets for each unit of the other arm, at each of `LEADS`.
+    """Return the leader's units per unit of the other arm, at each of `LEADS`.
 
     >>> shares_of(3.0)[[0, 250, 500]].tolist()
     [1.0, 2.0, 3.0]
@@ -61,7 +61,7 @@ class BlockTest(NamedTuple):
     line: Line
     """The boundary."""
     shares: FloatArray
-    """What the leader gets for each unit of a rival, by its lead (`shares_of`)."""
+    """The leader's units per unit of a rival, by its lead (`shares_of`)."""
     batch: int
     """Units of each challenger in a batch."""
     limits: PassageLimits

@@ -1,4 +1,4 @@
-"""What to expect of a test of three and more arms: its noise drawn once, followed in long steps.
+"""Predictions for tests of three or more arms: noise drawn once, followed in long steps.
 
 Some paths are followed with random numbers that are always the same, so a prediction is a smooth
 function of the design. Steps grow with the test, and boundaries are moved by what a longer step

@@ -69,7 +69,7 @@ def _predict(
 
 
 def mean_path(design: Design, gaps: float | Sequence[float]) -> Prediction:
-    """Return what to expect where intervals are compared, on the path on which noise averages out.
+    """Return the prediction of a test that compares intervals, on the path without noise.
 
     Where outcomes recur it is right within a factor of three: units are taken to have given as few
     outcomes as they can, a planned look to be the first, and evidence of pairs to be no sooner
@@ -106,7 +106,7 @@ def quick_prediction(
 
 
 def with_known_spread(design: Design, noise: float | None = None) -> Design:
-    """Return the design that knows the spread which this one estimates; any other as it is.
+    """Return the design with a known spread in place of an estimated one; others unchanged.
 
     With covariates, `noise` is the spread of the outcomes adjusted by them.
 

@@ -1,4 +1,4 @@
-"""What is asked of a prediction, and what it says."""
+"""Inputs and results of predictions."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Prediction:
         return sum(gap * count for gap, count in zip(self.gaps, self.units[1:], strict=True))
 
     def decided_by(self, units: float) -> float:
-        """The probability of a decision by a number of units; nan where no course is known."""
+        """Return the probability of a decision by a number of units; nan if no course is known."""
         if not self.course:
             return math.nan
         times, decided = zip(*self.course, strict=True)
         return float(np.interp(units, times, decided, left=0.0))
 
     def time_until(self, share: float) -> float:
-        """The units by which this share of tests is decided; nan where no course is known."""
+        """Return the number of units by which this share of tests is decided; nan if unknown."""
         if not self.course:
             return math.nan
         times, decided = zip(*self.course, strict=True)

@@ -25,7 +25,7 @@ SMALLEST_CLOCK = 1e-3
 """No pair is decided before this clock."""
 
 MOST_UNITS = 1e15
-"""A test that is still open here is taken to be open for ever."""
+"""Number of units at which a test that is still open is taken to be open for ever."""
 
 
 def interval_units(
