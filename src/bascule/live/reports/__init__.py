@@ -1,1 +1,1 @@
-"""What can be read from a live test: status, forecast, verification, export and diagnostics."""
+"""Reports of a live test: status, forecast, history, verification and diagnostics."""

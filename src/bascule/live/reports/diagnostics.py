@@ -1,6 +1,6 @@
 """Diagnostics of a live test: drift of the outcomes, and sample ratio mismatch.
 
-It is read from the history and from the log, and takes as long as that is.
+They are computed from the history and the log, and take longer the longer the log is.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from bascule.live.transactions.unit_of_work import UnitOfWork
 READ_AT_ONCE = 10_000
 
 DRIFT_LEVEL = 0.01
-"""The share of steady tests in which a check of drift gives a false alarm."""
+"""Share of tests without drift in which a check of drift gives a false alarm."""
 
 TELLING = 30
-"""Units of each arm that must have counted before too few values are an alarm."""
+"""Minimum number of counted units of each arm before too few values are an alarm."""
 
 MUCH_LATER = 10.0
-"""A unit that takes longer than most others by this factor is taken not to report at all."""
+"""Multiple of the median delay after which a unit is assumed never to report."""
 
 PATIENCE = DAY
-"""Seconds for which a test without any outcome is taken to wait for the first."""
+"""Seconds after which a unit is assumed never to report, if there is no outcome yet."""
 
-# In this order, and without a range for the planner, so that each unit's outcomes are looked up by
-# its number.
+# The order of the tables, and the `+` that hides the range from the planner, make it look up the
+# outcomes of each unit by its number.
 _DELAYS = (
     "SELECT o.received - a.time AS delay FROM assignments a CROSS JOIN outcomes o "
     "WHERE a.experiment = ? AND +a.number < ? AND o.experiment = a.experiment "
@@ -56,7 +56,7 @@ _COUNT = "SELECT count(DISTINCT number) FROM outcomes WHERE experiment = ? AND n
 def diagnostics_of(
     connection: Connection, stored: Loaded, level: float, now: float
 ) -> tuple[Diagnostic, ...]:
-    """Every diagnostic that the data of an experiment allow."""
+    """Return every diagnostic that the data of an experiment allow."""
     if stored.design.procedure.counts == "stages":
         return drift_of(connection, stored, level)
     periods = linearised_periods(list(_periods(connection, stored)))
@@ -64,7 +64,7 @@ def diagnostics_of(
     waiting = (*_lacking(stored, level), *_waiting(connection, stored, now, level))
     if not periods and allocation is None:
         return waiting
-    # Drift and shift change with a point of the history only, so that points count the looks.
+    # Drift and shift change only with a new point of the history, so each point is one look.
     look = max(1, len(periods))
     diagnostics = diagnose(periods or None, allocation=allocation, level=level, look=look)
     return (*(diagnostic.named(stored.design.arms) for diagnostic in diagnostics), *waiting)
@@ -73,9 +73,9 @@ def diagnostics_of(
 def drift_of(
     connection: Connection, stored: Loaded, level: float = DRIFT_LEVEL
 ) -> tuple[Diagnostic, ...]:
-    """Return the checks of drift of a test whose guarantee needs steady means; else nothing.
+    """Return the checks of drift of a test if its guarantee needs means that do not change.
 
-    They take the stored history and state, not the log.
+    They use the stored history and state, not the log.
     """
     design, statistics = stored.design, stored.state.statistics
     if not design.procedure.assumes:
@@ -99,7 +99,7 @@ def drift_of(
 def _waiting(
     connection: Connection, stored: Loaded, now: float, level: float
 ) -> tuple[Diagnostic, ...]:
-    """Whether a unit without an outcome holds up the test; a count, not a test."""
+    """Return a diagnostic of units without an outcome that hold up the test, by a count."""
     oldest = oldest_waiting(connection, stored)
     waiting = waiting_of(stored, now, oldest)
     if waiting is None or waiting.until is not None or oldest is None:
@@ -177,7 +177,7 @@ def raised(diagnostics: Iterable[Diagnostic], is_open: bool) -> list[Diagnostic]
 
 
 def put_into_log(work: UnitOfWork, diagnostic: Diagnostic) -> bool:
-    """Put an alarm into the audit log; whether it is new there."""
+    """Add an alarm to the audit log, unless it is there; return whether it is new."""
     if diagnostic.name in alarms_by_test(work.connection).get(work.before.id, ()):
         return False
     work.log("alarm", name=diagnostic.name, message=diagnostic.message, p_value=diagnostic.p_value)
@@ -200,10 +200,10 @@ def between(before: Statistics, after: Statistics) -> Statistics:
 
 
 def _possible(arm: ArmStatistics) -> ArmStatistics:
-    """Return sums whose squares are not too small for their total.
+    """Return sums with the sum of squares raised to the minimum that is possible for the total.
 
-    The difference of two long sums has the rounding errors of both, and the squares of a few small
-    outcomes can be smaller than these.
+    The difference of two long sums has the rounding errors of both, which can be larger than the
+    squares of a few small outcomes.
 
     >>> _possible(ArmStatistics(1, 0.5, 0.2499999)).squares
     0.25
@@ -214,7 +214,7 @@ def _possible(arm: ArmStatistics) -> ArmStatistics:
 
 
 def linearised_periods(periods: list[Statistics]) -> list[Statistics]:
-    """Return periods with one number per unit: a ratio is counted around that of its arm."""
+    """Return periods with one number per unit: ratios are linearised around their arm's ratio."""
     if not any(arm.per for period in periods for arm in period.arms):
         return periods
     pooled = [
@@ -239,7 +239,7 @@ def linearised_periods(periods: list[Statistics]) -> list[Statistics]:
 
 def _periods(connection: Connection, stored: Loaded) -> Iterator[Statistics]:
     kept = (statistics for _, _, statistics in history_of(connection, stored.id))
-    # Where outcomes keep coming, a point holds the same units as the one before.
+    # With recurring outcomes, a point may have the same units as the one before.
     points = [period for period in kept if isinstance(period, Statistics)]
     start = Statistics.empty(len(stored.design.arms))
     for before, after in pairwise([start, *points]):
@@ -248,7 +248,7 @@ def _periods(connection: Connection, stored: Loaded) -> Iterator[Statistics]:
 
 
 def _allocation(connection: Connection, stored: Loaded) -> AllocationStatistics | None:
-    """The arms of all units against the probabilities that the blocks gave them."""
+    """Return statistics of the arms of all units, given their probabilities in the blocks."""
     if stored.design.procedure.assigns != "blocks" or not stored.state.enrolment.deal:
         return None
     arms = len(stored.design.arms)
@@ -265,13 +265,13 @@ def _allocation(connection: Connection, stored: Loaded) -> AllocationStatistics 
 
 
 def _dealt(connection: Connection, stored: Loaded) -> Iterator[Deal]:
-    """Return all blocks of a test in their order."""
+    """Yield all blocks of a test in order."""
     for row in fetch(connection, BLOCKS, stored.id):
         yield from run_from_json(*row)
 
 
 def slot_probabilities(deal: Deal, arms: int) -> Iterator[tuple[float, ...]]:
-    """The probability of each arm in each slot of a block, given the slots before it.
+    """Yield the probability of each arm in each slot of a block, given the slots before it.
 
     >>> list(slot_probabilities(Deal(1, ((0, 1),)), 2))
     [(0.5, 0.5), (0.0, 1.0)]
@@ -281,7 +281,7 @@ def slot_probabilities(deal: Deal, arms: int) -> Iterator[tuple[float, ...]]:
         left = [part.count(arm) for arm in range(arms)]
         for arm in part:
             if not is_struck(deal.struck, arm, slot):
-                # Of an arm that was dropped nothing is left from that slot on.
+                # A dropped arm has no places left from its slot on.
                 gone = {out for out, since in deal.struck if slot >= since}
                 yield block_probabilities([0 if i in gone else n for i, n in enumerate(left)])
             left[arm] -= 1

@@ -1,4 +1,4 @@
-"""Forecasts of a live test: what a change of its knob would do, and what an even split would cost.
+"""Forecasts of a live test: the effect of turning its knob, and the cost of an even split.
 
 A forecast assumes that the true differences equal the present estimates. At another value of the
 knob, the time left changes in the same proportion as the duration of the whole test.
@@ -26,8 +26,8 @@ from bascule.theory.prediction.predict import quick_prediction
 class Turn:
     """The forecast of the rest of a test with its knob at `value`.
 
-    `units` are those until a decision, and `cost` what they will lose against giving each of them
-    the arm that looks best now.
+    `units` is the number of units until a decision, and `cost` is their expected loss compared with
+    giving each of them the arm that looks best now.
     """
 
     value: float
@@ -36,7 +36,7 @@ class Turn:
 
 
 def knob_of(design: Design) -> tuple[str, float] | None:
-    """Return the name of a design's knob and its value; None if it has none.
+    """Return the name and value of a design's knob, or None if it has none.
 
     >>> import bascule as bs
     >>> knob_of(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)))
@@ -51,9 +51,9 @@ def knob_of(design: Design) -> tuple[str, float] | None:
 def turns(
     design: Design, statistics: AnyStatistics, left: float, values: Sequence[float]
 ) -> tuple[Turn, ...]:
-    """Forecast the rest of a test with the knob at each value; empty where theory says nothing.
+    """Forecast the rest of a test for each value of the knob; empty if theory has no forecast.
 
-    `left` are the units that the rest is expected to take with the knob as it is.
+    `left` is the expected number of units of the rest at the current value of the knob.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
@@ -80,9 +80,9 @@ def shown_means(
 ) -> list[float]:
     """Return the leader's mean, and for every other arm that mean less the leader's advantage.
 
-    `means` are averages of all outcomes: over time they mix units of different days, by how the
-    units were split at the time. `found` are the advantages, which compare units of the same time
-    where the rule does so. The average of an arm counts only before it is compared.
+    `means` are averages of all outcomes, which mix units of different days in proportions that
+    depend on the split at the time. `effects` are the advantages, which compare units of the same
+    time if the rule does so. The average of an arm is used only before it is compared.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
@@ -108,7 +108,7 @@ def shown_means(
 
 
 def _means(design: Design, statistics: AnyStatistics) -> list[float]:
-    """The means of a test whose units give one outcome each, by the differences that decide."""
+    """Return the means of the arms that agree with the differences that decide the test."""
     assert not isinstance(statistics, CohortStatistics)
     means, effects = (
         [arm.mean if arm.units else 0.0 for arm in statistics.arms],
@@ -121,10 +121,10 @@ def _means(design: Design, statistics: AnyStatistics) -> list[float]:
 def expectation(
     design: Design, statistics: AnyStatistics, shown: Sequence[float] | None = None
 ) -> Prediction | None:
-    """Return the prediction of the whole test at the observed means; None without one.
+    """Return the prediction of the whole test at the observed means, or None if there is none.
 
-    Of arms that are out it says nothing, and those that are left share the error as before. `shown`
-    are the means where another design has led the test so far.
+    Arms that are out are left out, and the others keep their shares of the error. `shown` are the
+    means to use if the test has run with another design so far.
     """
     if isinstance(statistics, CohortStatistics):
         return None
@@ -137,12 +137,12 @@ def expectation(
         if design.error is None or design.procedure.counts != "blocks":
             return None
         error = design.error * (len(arms) - 1) / (len(statistics.arms) - 1)
-        # A named control may be out, and changes nothing here.
+        # The named control may be out; it makes no difference here.
         arms_left = [design.arms[i] for i in into]
         design = replace(design, arms=arms_left, error=error, control=None)
     means = sorted((looks[i] for i in into), key=design.oriented, reverse=True)
     gaps = tuple(_rounded(abs(means[0] - mean)) for mean in means[1:])
-    # Means must lie within the limits of the outcomes: all are moved, so that the gaps stay.
+    # Means must lie within the limits of the outcomes: all are shifted, which keeps the gaps.
     beyond = max(0.0, design.outcome.low - min(means)) - max(0.0, max(means) - design.outcome.high)
     units = sum(arm.units for arm in arms)
     counted = [arm.linearised for arm in arms]
@@ -153,11 +153,11 @@ def expectation(
 def even_split(
     design: Design, statistics: AnyStatistics, waiting: float = 0.0
 ) -> Prediction | None:
-    """Return what theory expects of an even split from its first unit to its decision or cap.
+    """Return the prediction for an even split, from its first unit to its decision or cap.
 
-    The means are taken as they look now. `waiting` units are enrolled while the windows of those
-    that decide are open. None where the rule has no even split, and where theory
-    says nothing about it: of a test with guardrails it does not know the end.
+    It uses the current means. `waiting` is the number of further units enrolled until the windows
+    of the deciding units close. None if the rule has no even split, or if theory has no
+    prediction, as for tests with guardrails.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
@@ -178,7 +178,7 @@ def even_split(
             return None
     if not even.procedure.even:
         return None
-    # An even split starts with all arms, also with those that were beaten since.
+    # An even split starts with all arms, including those that have been beaten since.
     expected = expectation(
         even, replace(statistics, dropped=frozenset()), _means(design, statistics)
     )
@@ -203,21 +203,21 @@ def _expected(
 
 
 def _rounded(value: float) -> float:
-    """Round to two digits, so that cached predictions are used again at the next look."""
+    """Round to two significant digits, so that cached predictions can be reused."""
     return float(f"{value:.2g}")
 
 
 def lead(
     design: Design, statistics: AnyStatistics, effects: Sequence[Effect]
 ) -> tuple[str | None, float]:
-    """Return the arm that is furthest on its way to beating all others, and how far it is.
+    """Return the arm that is closest to beating all others, and its progress from 0 to 1.
 
-    `effects` are the advantages: by how much the first arm of each pair is better.
+    `effects` are the advantages of the first arm of each pair over the second.
     """
     into = [name for i, name in enumerate(design.arms) if i not in statistics.out]
     shares = dict.fromkeys(into, 1.0)
     rivals, nearest = dict.fromkeys(into, 0), dict.fromkeys(into, math.inf)
-    # A bound at the largest difference that is possible says nothing; it is found by a search.
+    # A bound at the largest possible difference says nothing; it is found by a search.
     known_from = -(design.outcome.high - design.outcome.low) * (1.0 - 1e-9)
     for effect in effects:
         sides = (
@@ -229,9 +229,9 @@ def lead(
                 shares[mine] = min(shares[mine], _share(difference, low, known_from))
                 nearest[mine] = min(nearest[mine], difference)
                 rivals[mine] += 1
-    # Of many arms not every pair is listed; the leader is compared with every other arm.
+    # With many arms not every pair is listed, but the leader is compared with every other arm.
     compared = [name for name in into if rivals[name] == len(into) - 1]
-    # While nothing is known of some pair, the arm that is furthest ahead of its nearest rival.
+    # Ties, as while a pair has no bounds yet, go to the arm furthest ahead of its nearest rival.
     best = max(compared, key=lambda name: (shares[name], nearest[name]))
     return (best, shares[best]) if statistics.units else (None, 0.0)
 

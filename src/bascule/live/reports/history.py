@@ -1,4 +1,4 @@
-"""The history of a live test: what it had shown at a time, and what was done to it, in words."""
+"""The history of a live test: its results over time, and its audit log as sentences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class HistoryPoint:
-    """A point of a test's history, after `matured` units."""
+    """A point of a test's history, after `matured` units have counted."""
 
     time: str
     matured: int
@@ -29,14 +29,14 @@ class HistoryPoint:
     effects: tuple[Effect, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; None for what is not known."""
+        """Return plain data, with None for unknown values."""
         data: dict[str, Any] = finite_data(self)
         return data
 
 
 @lru_cache(maxsize=4096)
 def point_of(design: Design, statistics: AnyStatistics, matured: int, time: float) -> HistoryPoint:
-    """A point of a test's history."""
+    """Return a point of a test's history."""
     return HistoryPoint(
         moment(time).isoformat(),
         matured,
@@ -47,7 +47,7 @@ def point_of(design: Design, statistics: AnyStatistics, matured: int, time: floa
 
 
 def spread(points: Sequence[Item], places: Sequence[int], limit: int | None) -> list[Item]:
-    """Return at most `limit` points at even distances, the last one included.
+    """Return at most `limit` points, evenly spaced by their `places`, including the last one.
 
     >>> spread("abcdefg", [1, 2, 3, 4, 6, 9, 10], 3)
     ['d', 'f', 'g']
@@ -89,7 +89,7 @@ WORDS: dict[str, Callable[[Detail], str]] = {
         else f"Decided: {one['name']}"
     ),
 }
-"""The words for each action of the audit log."""
+"""Functions that describe each action of the audit log."""
 
 
 def _to(words: str, detail: Detail) -> str:
@@ -97,7 +97,7 @@ def _to(words: str, detail: Detail) -> str:
 
 
 def audit_words(entry: Mapping[str, Any]) -> str:
-    """Return an entry of the audit log as a sentence; one that is damaged as it is.
+    """Return an entry of the audit log as a sentence; a damaged entry is shown as stored.
 
     >>> audit_words({"action": "knob", "detail": {"knob": "tilt", "before": 3.0, "now": 8.0}})
     'Turned tilt from 3 to 8'

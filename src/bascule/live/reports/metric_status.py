@@ -1,4 +1,4 @@
-"""What guardrails, secondary metrics and covariates of a live test have shown."""
+"""The status of guardrails, secondary metrics and covariates of a live test."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ HELD = "once a unit that came since the last step has counted"
 
 @dataclass(frozen=True, slots=True)
 class MetricStatus:
-    """A metric beside the primary one: the mean of each arm, and each treatment minus the control.
+    """Status of a metric other than the primary one: means of the arms, and their contrasts.
 
-    `standings` has, for each contrast, what a guardrail says of its treatment: "within margin",
-    "harmed", "beyond margin" or "open". Intervals have the metric's own error, shared by its
-    treatments and not corrected for the number of metrics. Means of `binary` outcomes, 0 or 1, are
-    shares. `clipped` counts, for each arm, units whose outcome lay beyond the limits and counts as
-    the nearest one.
-    `coverage` is the share of each arm's matured units that have a value; None where nothing can be
+    A contrast is a treatment minus the control. `standings` has the result of a guardrail for the
+    treatment of each contrast: "within margin", "harmed", "beyond margin" or "open". Intervals have
+    the metric's own error, shared by its treatments and not corrected for the number of metrics.
+    Means of `binary` outcomes, 0 or 1, are shares. `clipped` is, for each arm, the number of units
+    whose outcome lay beyond the limits and counts as the nearest one.
+    `coverage` is the share of each arm's matured units that have a value; None if no value can be
     missing.
     """
 
@@ -56,7 +56,7 @@ class MetricStatus:
 
 
 def metric_statuses(design: Design, state: ExperimentState) -> tuple[MetricStatus, ...]:
-    """Return what every metric beside the primary one has shown.
+    """Return the status of every metric other than the primary one.
 
     >>> import bascule as bs
     >>> latency = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=5)
@@ -92,7 +92,7 @@ def _status(
 
 
 def waiting_words(design: Design, statistics: Statistics) -> str | None:
-    """Say which arm has won on the primary metric and what it waits for; None if for nothing.
+    """Return a sentence on the arm that has won on the primary metric but has to wait, or None.
 
     >>> import bascule as bs
     >>> latency = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=5)
@@ -110,7 +110,7 @@ def waiting_words(design: Design, statistics: Statistics) -> str | None:
 
 
 def _held(waits: Sequence[str]) -> str:
-    """Return what an arm waits for, as the end of a sentence."""
+    """Return the reasons why an arm has to wait, as the end of a sentence."""
     first, *rest = waits
     first = first if first.startswith("not shown") else f"held: {first}"
     return "; ".join((first, *rest))
@@ -118,12 +118,12 @@ def _held(waits: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RolloutStatus:
-    """How far a guarded rollout is.
+    """Progress of a guarded rollout.
 
-    `traffic` is the share of all traffic that is in the test now, and `part` the part of it that
-    gets a new version in the next block, of several all together; None where there are no blocks.
-    `next_traffic` is the next step of the ramp, in `next_days` days, 0 while it is held; both are
-    None after the last.
+    `traffic` is the share of all traffic that is in the test now, and `part` is the part of it that
+    gets any new version in the next block; None if there are no blocks. `next_traffic` is the share
+    of the next step of the ramp, due in `next_days` days (0 while the step is held); both are None
+    after the last step.
     `open` are the guardrails that have not found a new version within their margins yet, and `held`
     says which values are missing.
     """
@@ -138,7 +138,7 @@ class RolloutStatus:
 
     @property
     def words(self) -> str:
-        """The rollout in a line."""
+        """The progress of the rollout in one line."""
         words = f"{100 * self.traffic:g} % of the traffic is in the rollout of {self.version}"
         if self.part is not None:
             words += f", {100 * self.traffic * self.part:.3g} % gets {self.version}"
@@ -150,7 +150,7 @@ class RolloutStatus:
 
 
 def rollout_of(test: Loaded, now: float) -> RolloutStatus:
-    """Return how far a guarded rollout is."""
+    """Return the progress of a guarded rollout."""
     design, audience, state = test.design, test.delivery.audience, test.state
     control = for_next_block(audience, True, state, now)
     ramp = () if audience is None else audience.ramp
@@ -173,7 +173,7 @@ def rollout_of(test: Loaded, now: float) -> RolloutStatus:
 
 
 def _new_part(design: Design, state: ExperimentState) -> float | None:
-    """Return the share of new versions in the next block; None without blocks."""
+    """Return the share of new versions in the next block, or None if there are no blocks."""
     if design.procedure.assigns != "blocks":
         return None
     units = next_block(design, state.once).units
@@ -181,7 +181,7 @@ def _new_part(design: Design, state: ExperimentState) -> float | None:
 
 
 def open_guardrails(design: Design, statistics: Statistics, arm: int) -> tuple[str, ...]:
-    """Return the guardrails that have not found an arm within their margin; none of the control."""
+    """Return the guardrails that have not found an arm within their margin yet."""
     return tuple(
         view.metric.name
         for view in metric_views(design, statistics)
@@ -191,10 +191,10 @@ def open_guardrails(design: Design, statistics: Statistics, arm: int) -> tuple[s
 
 @dataclass(frozen=True, slots=True)
 class CovariateStatus:
-    """What outcomes are adjusted by: the coefficient of each covariate for the next block.
+    """The adjustment of outcomes: the coefficient of each covariate for the next block.
 
-    Means and differences are those of adjusted outcomes. `lacking` counts the units that came
-    without one of the covariates, and `beyond` those with one beyond its limits.
+    Means and differences are those of adjusted outcomes. `lacking` is the number of units with a
+    missing covariate, and `beyond` the number of units with a covariate beyond its limits.
     """
 
     coefficients: dict[str, float]
@@ -203,7 +203,7 @@ class CovariateStatus:
 
     @property
     def words(self) -> str:
-        """The adjustment in a line: "adjusted for spend_before; 12 units came without it"."""
+        """The adjustment in one line: "adjusted for spend_before; 12 units came without it"."""
         parts = [f"adjusted for {', '.join(self.coefficients)}"]
         if self.lacking:
             parts.append(f"{self.lacking:,} units came without it and count with its missing value")
@@ -213,7 +213,7 @@ class CovariateStatus:
 
 
 def covariates_of(design: Design, state: ExperimentState) -> CovariateStatus | None:
-    """Return by what outcomes are adjusted, or None."""
+    """Return the adjustment of outcomes by covariates, or None if there is none."""
     if design.adjustment is None:
         return None
     coefficients = design.adjustment.coefficients(state.once.covariates)

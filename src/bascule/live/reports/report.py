@@ -1,4 +1,4 @@
-"""The report of a live test: its status and its history, as one value to hand around."""
+"""The report of a live test: its status and its history, as one object to share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bascule.live.reports.status import Status
 
 @dataclass(frozen=True, slots=True)
 class ExperimentReport(Reported):
-    """The status of a test with its diagnostics, its history, and what was done to it."""
+    """The status of a test with its diagnostics, its history, and the changes made to it."""
 
     PAGE = "Test report"
 
@@ -22,14 +22,14 @@ class ExperimentReport(Reported):
     history: tuple[HistoryPoint, ...]
     """The means, units and differences over time."""
     changes: tuple[tuple[str, str], ...]
-    """When something was done to the test, and what, in words."""
+    """Time and description of each change that was made to the test."""
 
     def report(self) -> Any:
         """Return the report of the status, with a figure of the history and a table of changes."""
         return presenter("status").experiment_report(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; None for what is not known."""
+        """Return plain data, with None for unknown values."""
         return {
             "status": self.status.to_dict(),
             "history": [point.to_dict() for point in self.history],

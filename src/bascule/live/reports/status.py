@@ -1,6 +1,6 @@
-"""The status of a live test: a pure function of what is stored.
+"""The status of a live test: a pure function of the stored state.
 
-The intervals are those that decide. Nothing here is looked up, so the answer takes as long after a
+The intervals are those that decide. Nothing here reads the log, so the answer takes as long after a
 million units as after ten.
 """
 
@@ -64,13 +64,13 @@ from bascule.theory.unbiased import unbiased_difference
 
 @dataclass(frozen=True, slots=True)
 class ArmStatus:
-    """One arm: units given to it, those of them that are mature, and what they showed.
+    """Status of an arm: its units, how many of them have counted, and their mean and interval.
 
     `low` and `high` are the interval that the rule compares; tests in blocks compare pairs of arms
     and have none. `part` is "active", "beaten" (dropped by the rule), "harmful" (by a guardrail)
-    or "dropped" (by hand). `clipped` counts units whose outcome lay beyond the limits
+    or "dropped" (by hand). `clipped` is the number of units whose outcome lay beyond the limits
     and counts as the nearest one. `coverage` is the share of the compared units that have a value
-    of the primary metric; None where nothing can be missing.
+    of the primary metric; None if no value can be missing.
     """
 
     name: str
@@ -86,7 +86,7 @@ class ArmStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status(Reported):
-    """The status of a live test: what is known, what it costs, and what is decided.
+    """The status of a live test: its results, its cost, and its decision.
 
     The forecast `time_left` is not guaranteed.
     """
@@ -117,40 +117,39 @@ class Status(Reported):
     decision: Verdict | None
     """The decision; None while there is none."""
     promise: str
-    """What the error of the test bounds, in a sentence."""
+    """A sentence that says what the error of the test bounds."""
     cost: float | None
-    """What the units lost compared with giving each the arm that looks best now. After the
-    decision, all units of the other arms count, and the matured units of the arm that is
-    served."""
+    """Loss of the units compared with giving each the arm that looks best now. After the decision,
+    it includes all units that were enrolled before it."""
     even_cost: float | None
-    """What an even split of as many units would have lost."""
+    """Loss that an even split of as many units would have had."""
     deadline: str | None
-    """When the test ends undecided."""
+    """Time at which the test ends undecided."""
     time_left: TimeLeft | None = None
     """The expected time left with its range. None while it is too early, and while a guardrail of
     the leader is undecided."""
     waiting: Waiting | None = None
     """The units that have not counted yet."""
     everyone: str | None = None
-    """The arm that all units are served, after a release or a stop for an arm."""
+    """The arm that is served to everyone, after a release or a stop with an arm."""
     moved: tuple[tuple[str, str], ...] = ()
-    """Each dropped arm with the arm that its users are served."""
+    """Each dropped arm with the arm that is served to its users."""
     metrics: tuple[MetricStatus, ...] = ()
     """Guardrails and secondary metrics."""
     guarded: str | None = None
-    """The arm that has won on the primary metric and waits for its guardrails."""
+    """A sentence on the arm that has won on the primary metric and waits for its guardrails."""
     rollout: RolloutStatus | None = None
     """The progress of a guarded rollout, in which the primary metric does not decide."""
     ended_by: EndReason | None = None
-    """What ended the test without a winner."""
+    """Reason why the test ended without a winner."""
     futile: bool = False
     """Whether the test is unlikely to find its effect by the horizon."""
     covariates: CovariateStatus | None = None
-    """What outcomes are adjusted by."""
+    """The adjustment of outcomes by covariates."""
     withheld: Withheld | None = None
     """A decision that the calendar of the design does not allow to be announced yet."""
     reversal: str | None = None
-    """What outcomes say against a decision that were counted while it was withheld."""
+    """A sentence if outcomes counted while the decision was withheld speak against it."""
     final: FinalFigures | None = None
     """Figures that include the units that counted after the decision."""
     links: int = 0
@@ -158,7 +157,7 @@ class Status(Reported):
     relinked: int = 0
     """Number of linked names that had another arm before."""
     places_left: int = 0
-    """Units that the open block still takes, whatever was changed by hand."""
+    """Number of units that the open block still takes, even in a paused test."""
     events: int = 0
     """Number of outcomes within the windows of units that have counted."""
     late: int = 0
@@ -168,24 +167,24 @@ class Status(Reported):
     unlisted: int = 0
     """Number of excluded outcomes that are counted and not listed, since the list is full."""
     stalled: str | None = None
-    """Since when units of a running test have grown by at most a twentieth, if that is longer than
-    it took them to arrive."""
+    """Time since which the units of a running test have grown by at most 5 %, if that is longer
+    than it took them to arrive."""
     early_signals: SignalUse | None = None
-    """How events of open windows affect the next block: "on", "gentle" while it is not known
-    whether delays agree, or "off"."""
+    """How events of open windows affect the next block: "on", "gentle" while it is unknown whether
+    the arms have equal delays, or "off"."""
     diagnostics: tuple[Diagnostic, ...] | None = None
-    """The diagnostics, if they were asked for; checks of drift where the guarantee needs them."""
+    """The diagnostics, if requested; otherwise checks of drift if the guarantee needs them."""
     goal: Goal = "increase"
-    """With "decrease" the arm with the lowest mean is the best."""
+    """Whether the best arm has the highest mean ("increase") or the lowest ("decrease")."""
     binary: bool = False
     """Whether outcomes are 0 or 1, so that means are shares."""
     cost_unit: str = "outcome units"
     """The unit of the costs."""
     max_units: int | None = None
-    """The cap at which the test ends undecided."""
+    """Maximum number of units, at which the test ends undecided."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; None for what is not known."""
+        """Return plain data, with None for unknown values."""
         data: dict[str, Any] = finite_data(self)
         if self.diagnostics is not None:
             data["diagnostics"] = [
@@ -195,12 +194,12 @@ class Status(Reported):
 
     @property
     def is_open(self) -> bool:
-        """Whether the test may still come to a decision."""
+        """Whether the test may still reach a decision."""
         return self.state in OPEN
 
     @property
     def filling(self) -> str:
-        """Say who still gets in while a test is paused, as the end of a sentence."""
+        """How many units still get in while a test is paused, as the end of a sentence."""
         if not self.places_left:
             return ""
         places = "unit" if self.places_left == 1 else f"{self.places_left} units"
@@ -220,16 +219,16 @@ class Status(Reported):
 
     @property
     def headline(self) -> str:
-        """One line: what to do."""
+        """One line that says what to do."""
         return str(presenter("status").headline(self))
 
     def report(self) -> Any:
-        """Return what the status has to say: headline, tables and notes."""
+        """Return the status as a report: headline, tables and notes."""
         return presenter("status").report(self)
 
 
 def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
-    """Return the status of an experiment; `oldest` is when the first unit came that waits.
+    """Return the status of an experiment; `oldest` is when the oldest waiting unit came.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
@@ -238,7 +237,7 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
     Waiting for the first unit
     """
     design, phase, state, created = test.design, test.phase, test.state, test.created
-    # A program whose clock is behind has units that came later than its time.
+    # If this program's clock is behind, units may have come later than its time.
     now = max(now, created, state.enrolment.latest)
     statistics = state.statistics if state.ending.held is None else state.latest_statistics
     better = advantages(design, statistics)
@@ -263,8 +262,8 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
     counted, everyone = units, everyones_arm(state)
     counted_units = state.folding.folded
     if state.ending.verdict is not None and isinstance(statistics, Statistics):
-        # Units that come after the decision get the arm that is served then, and are no longer the
-        # test. Those that came before it are, whether they have matured or not.
+        # Units that come after the decision are no longer part of the test. Those that came before
+        # are, whether they have matured or not.
         counted = [*state.ending.enrolled]
         counted_units = state.ending.verdict.units
     return Status(
@@ -316,7 +315,7 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
 
 
 def _signal_use(design: Design, state: ExperimentState) -> SignalUse | None:
-    """Return how the next block goes by early signals; None where the design has none."""
+    """Return how the next block uses early signals, or None if the design has none."""
     if not design.procedure.uses_signals:
         return None
     return design.procedure.signal_use(state.latest_once, Signals(*state.signals))
@@ -338,7 +337,7 @@ def _arms(
     for i, name in enumerate(design.arms):
         units, matured, mean = state.enrolment.assigned[i], statistics.arms[i].units, means[i]
         if isinstance(statistics, Statistics):
-            # Of a block that is not complete, the outcomes are known but not compared yet.
+            # The outcomes of an incomplete block are known but not compared yet.
             is_past = state.ending.verdict is not None and state.ending.final is not None
             shown = statistics.arms[i] if is_past else statistics.arms[i] + state.block.sums[i]
             matured = shown.units
@@ -357,7 +356,7 @@ def _arms(
 
 
 def arm_means(design: Design, statistics: AnyStatistics) -> list[float | None]:
-    """Return the mean of each arm; None before its first outcome."""
+    """Return the mean of each arm, None before its first outcome."""
     if isinstance(statistics, Statistics):
         return [arm.known_mean for arm in statistics.arms]
     if design.procedure.has_intervals:
@@ -374,10 +373,10 @@ def _contrasts(
     mean: float | None,
     phase: Phase,
 ) -> tuple[Contrast, ...]:
-    """Each arm minus the control, with an unbiased estimate once outcomes have ended the test.
+    """Return each arm minus the control, with an unbiased estimate once outcomes ended the test.
 
-    Where the calendar announces a decision later, the difference itself is no larger than it should
-    be: `phase` is that of a test that goes on then.
+    If the calendar announced the decision later, the difference itself is not biased upwards:
+    `phase` is then that of a running test.
     """
     if not isinstance(statistics, Statistics):
         return contrasts(design, effects, None, mean)
@@ -403,7 +402,7 @@ def _contrasts(
 
 def _cost(design: Design, means: Sequence[float] | None, units: Sequence[float]) -> float | None:
     if means is None or design.decides == "guardrails":
-        # Where the guardrails decide, no arm counts as better on the primary metric.
+        # If the guardrails decide, no arm counts as better on the primary metric.
         return None
     known = [design.oriented(mean) for mean in means]
     best = max(known)

@@ -1,4 +1,4 @@
-"""How much longer a live test takes: an estimate with a range, in units and in days.
+"""The time left of a live test: an estimate with a range, in units and in days.
 
 It is the only estimate of the time left: headline, costs and forecasts for the knob use it.
 """
@@ -23,14 +23,14 @@ from bascule.live.storage.state import ExperimentState
 from bascule.theory.time_left import growth_range
 
 TELLING = 10
-"""Units of each arm that have to count before anything is said about the time left."""
+"""Minimum number of counted units of each arm for an estimate of the time left."""
 
 SIDE = 1.28
-"""Standard errors by which a horizon that follows an estimated variance may move."""
+"""Number of standard errors by which a horizon based on an estimated variance may move."""
 
 EVIDENCE = 0.3
-"""Without a horizon nothing is said below this part of the way to a decision: differences are as
-large as their noise."""
+"""Minimum progress towards a decision for an estimate without a horizon: before it, differences are
+as large as their noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class TimeLeft:
 
 
 class UnitsLeft(NamedTuple):
-    """Units that have to count until a test ends: a lower bound, the median, an upper bound."""
+    """Number of units that must count until a test ends: lower bound, median, upper bound."""
 
     low: float
     median: float
@@ -59,7 +59,7 @@ class UnitsLeft(NamedTuple):
 
 
 def units_range(design: Design, statistics: AnyStatistics) -> UnitsLeft | None:
-    """Return the units that have to count until a test ends; None if it is too early to say.
+    """Return how many units must count until a test ends, or None if it is too early to say.
 
     >>> import bascule as bs
     >>> from bascule.progress import ArmStatistics
@@ -120,7 +120,7 @@ def _growth(
 
 
 def _units(information: Sequence[float], leaders: float) -> float:
-    """Return the units needed until the leader has the given information on each rival.
+    """Return the number of units until the leader has the given information on each rival.
 
     Until it is beaten, each rival gets one unit for every `leaders` units of the leader.
 
@@ -136,9 +136,9 @@ def _units(information: Sequence[float], leaders: float) -> float:
 
 
 def _shares(design: Design, statistics: Statistics, leader: int) -> tuple[float, float, float]:
-    """Return how many units the leader gets for one of a rival: the fewest, as so far, the most.
+    """Return the leader's units per unit of a rival: the minimum, the ratio so far, the maximum.
 
-    Blocks range from even to the largest tilt; other rules keep the ratio that they have had.
+    Blocks range from even to the largest tilt; other rules keep the ratio so far.
     """
     active = [i for i in range(len(design.arms)) if i not in statistics.out and i != leader]
     rivals = sum(statistics.arms[i].units for i in active) / len(active)
@@ -150,7 +150,7 @@ def _shares(design: Design, statistics: Statistics, leader: int) -> tuple[float,
 
 
 def _doubt(design: Design, statistics: Statistics) -> float:
-    """Return the relative standard error of the variance, which a horizon goes by; 0 if known."""
+    """Return the relative standard error of the variance that sets a horizon; 0 if known."""
     if design.outcome.known_spread:
         return 0.0
     excess = 2.0
@@ -163,7 +163,7 @@ def _doubt(design: Design, statistics: Statistics) -> float:
 def _without_horizon(
     design: Design, statistics: Statistics, leader: str, effects: Sequence[Effect]
 ) -> list[Prospect]:
-    """Return where the leader stands against each active rival, by the intervals shown."""
+    """Return the leader's position against each active rival, from the displayed intervals."""
     rivals = []
     for effect in effects:
         names = (effect.first, effect.second)
@@ -197,7 +197,7 @@ def time_left_of(
 def _days(
     design: Design, state: ExperimentState, units: float, created: float, now: float
 ) -> float | None:
-    """Return how long it takes until this many more units have counted, at the pace so far.
+    """Return the days until this many more units have counted, at the pace so far.
 
     Units that have arrived count when their windows close, and others have to arrive first.
     """
@@ -209,7 +209,7 @@ def _days(
     if wait is None:
         seconds = max(0.0, pending)
     else:
-        # The last of these units arrived before the latest one, or arrives after it.
+        # The last of these units arrived before the latest unit, or will arrive after it.
         seconds = max(0.0, state.enrolment.latest + pending + wait - now)
         if pending > 0.0:
             seconds = max(seconds, pending + wait)

@@ -32,17 +32,17 @@ share of the test's duration."""
 
 
 STALLED_UNITS, STALLED_DAYS = 100, 3.0
-"""Fewer units, or less time, do not show that enrolment has nearly stopped."""
+"""Minimum number of units, and of days, to conclude that enrolment has nearly stopped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Units that have not counted yet, and the oldest of them, before which no other can count.
+    """Units that have not counted yet, and the oldest of them, which must count before the others.
 
-    `until` is when its conversion window ends, and `last` when that of the newest does; None where
-    units count when they report. With `is_enough` nobody is enrolled until then. `is_held` says
-    that the test is held up by it: it has had a large part of the test's time to report. `metrics`
-    are those of which it has to report an outcome each, where they are several.
+    `until` is when the conversion window of the oldest unit ends, and `last` when that of the
+    newest ends; both are None if units count when they report. If `is_enough`, no unit is enrolled
+    until then. `is_held` says that the oldest unit holds up the test: it has had a large part of
+    the test's time to report. `metrics` are the metrics that it has to report, if several.
     """
 
     units: int
@@ -56,13 +56,13 @@ class Waiting:
 
     @property
     def complete_words(self) -> str:
-        """Say that enrolment is complete, and until when units are measured."""
+        """A sentence that enrolment is complete, and until when units are measured."""
         until = "" if self.last is None else f" until {datetime.fromisoformat(self.last):%-d %b}"
         return f"Enrolment is complete: waiting for {self.units:,} units{until}"
 
     @property
     def words(self) -> str:
-        """One line: how many wait, and for what."""
+        """One line that says how many units wait, and for what."""
         if self.until is not None:
             first = f"{self.until[:10]} {self.until[11:16]} UTC"
             if self.units == 1:
@@ -75,7 +75,7 @@ class Waiting:
 
 
 def waiting_of(test: Loaded, now: float, oldest: float | None) -> Waiting | None:
-    """Return which units have not counted; `oldest` is when the first of them came.
+    """Return the units that have not counted, or None; `oldest` is when the oldest of them came.
 
     >>> import bascule as bs
     >>> from bascule.live.storage.state import ExperimentState
@@ -108,15 +108,15 @@ def waiting_of(test: Loaded, now: float, oldest: float | None) -> Waiting | None
 
 
 def ended_by(test: Loaded) -> EndReason | None:
-    """Return why a test ended without a decision; None at a cap or a deadline."""
+    """Return why a test ended without a decision, or None at a cap or a deadline."""
     return end_reason(test.design, test.state.statistics)
 
 
 def stalled_since(test: Loaded, now: float) -> str | None:
-    """Return since when a running test has hardly grown, or None while it does.
+    """Return the time since which a running test has hardly grown, or None if it still grows.
 
-    Its units have grown by a twentieth at most in more than half of its time, and nearly all of
-    them have counted: where users come back, all of them are in it then.
+    Its units have grown by at most 5 % in more than half of its time, and nearly all of them have
+    counted: all returning users are then probably in the test.
     """
     state = test.state
     marks = state.enrolment.marks
@@ -137,8 +137,8 @@ def stalled_since(test: Loaded, now: float) -> str | None:
 class Withheld:
     """A decision that is withheld.
 
-    `name` is the arm that has won, or "no difference"; `units` had counted when it was reached, at
-    `reached`; it is announced at `until`.
+    `name` is the arm that has won, or "no difference". The decision was reached at `reached`, after
+    `units` units had counted, and is announced at `until`.
     """
 
     name: str
@@ -148,16 +148,16 @@ class Withheld:
 
     @property
     def day(self) -> str:
-        """The day on which it is announced, as people say it."""
+        """The day of the announcement, such as "Monday 5 Jan"."""
         return f"{datetime.fromisoformat(self.until):%A %-d %b}"
 
 
 @dataclass(frozen=True, slots=True)
 class FinalFigures:
-    """The figures of all enrolled units, with those that counted after the decision.
+    """The figures of all enrolled units, including those that counted after the decision.
 
-    `matured` of them have counted, and `pending` have not. `units` and `means` are those of each
-    arm, and `contrasts` compare each treatment with the control.
+    `matured` units have counted, and `pending` units have not. `units` and `means` are those of
+    each arm, and `contrasts` compare each treatment with the control.
     """
 
     matured: int
@@ -173,7 +173,7 @@ class FinalFigures:
 
 
 def withheld_of(design: Design, phase: Phase, state: ExperimentState) -> Withheld | None:
-    """Return the decision that is withheld; None if there is none."""
+    """Return the withheld decision, or None if there is none."""
     held = state.ending.held
     if held is None or phase not in OPEN:
         return None
@@ -188,9 +188,9 @@ def was_withheld(state: ExperimentState) -> bool:
 
 
 def announced_advantages(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
-    """Return the advantages on the day on which a decision was announced that was withheld.
+    """Return the advantages at the announcement of a decision that had been withheld.
 
-    They are not cut where the decision lies, and lie within what the limits of outcomes allow.
+    They are not cut off at the decision, and lie within the range that the outcomes allow.
     """
     most = design.outcome.high - design.outcome.low
     return tuple(
@@ -200,9 +200,9 @@ def announced_advantages(design: Design, statistics: AnyStatistics) -> tuple[Eff
 
 
 def reversal_of(state: ExperimentState, advantages: Sequence[Effect]) -> str | None:
-    """Say which arm is no longer shown to be worse than the winner; None if all of them are.
+    """Return a sentence on arms that are no longer shown to be worse than the winner, or None.
 
-    `advantages` are those of the day on which the decision was announced.
+    `advantages` are those at the announcement of the decision.
     """
     verdict = state.ending.verdict
     if verdict is None or verdict.arm is None or verdict.by != "primary":
@@ -221,11 +221,11 @@ def reversal_of(state: ExperimentState, advantages: Sequence[Effect]) -> str | N
 
 
 def final_of(design: Design, state: ExperimentState) -> FinalFigures | None:
-    """Return the figures of all enrolled units; None while there is no decision."""
+    """Return the figures of all enrolled units after a decision, or None."""
     statistics = state.ending.final
     if state.ending.verdict is None or statistics is None:
         return None
-    # Of a block that is not complete, the outcomes are known but not compared.
+    # The outcomes of an incomplete block are known but not compared.
     arms = [arm + rest for arm, rest in zip(statistics.arms, state.block.sums, strict=True)]
     means = [arm.known_mean for arm in arms]
     pending = max(0, sum(state.ending.enrolled) - state.folding.folded) if design.measure_on else 0

@@ -1,1 +1,1 @@
-"""Checks of a store: its log computed again, its rows, and its files."""
+"""Checks of a store: recomputation from its log, and checks of its rows and files."""

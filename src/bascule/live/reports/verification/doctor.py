@@ -27,15 +27,15 @@ from bascule.live.storage.schema import VERSION, schema_problems
 from bascule.live.storage.state_json import DAMAGE
 
 LEAST_FREE = 200 * 2**20
-"""Bytes that should be free on the disk of a SQLite file."""
+"""Minimum free space on the disk of a SQLite file, in bytes."""
 
 LARGEST_LOG = 256 * 2**20
-"""Bytes of the log beside a SQLite file that are too many: something keeps it from shrinking."""
+"""Maximum size of the log of a SQLite file, in bytes; beyond it, something keeps it large."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreCheck:
-    """One check of a store: whether all is well, and what was seen or what to do."""
+    """Result of one check of a store: whether all is well, and what was found or what to do."""
 
     name: str
     ok: bool
@@ -46,7 +46,7 @@ class StoreCheck:
 
 
 def doctor(location: str, *, full: bool = False) -> tuple[StoreCheck, ...]:
-    """Check a store; with `full` also compute every experiment again from its log.
+    """Check a store; with `full`, also recompute every experiment from its log.
 
     It never changes a store.
     """
@@ -75,7 +75,7 @@ def _checks(database: Database, location: str, full: bool) -> Iterator[StoreChec
         yield _disk(Path(location))
     yield _tried("writing", lambda: _writable(database))
     if version != VERSION:
-        # The rest is about tables as this program knows them.
+        # The other checks need the tables of this version.
         return
     try:
         with database.reporting() as connection:
@@ -158,7 +158,7 @@ def _orphans(connection: Connection) -> StoreCheck:
 
 
 def _experiments(connection: Connection, full: bool) -> Iterator[StoreCheck]:
-    """Check that each experiment can be read, and compute it again where that is asked for."""
+    """Check that each experiment can be read, and if `full` recompute it."""
     count, sound = 0, True
     for number, name, *_ in queries.all_experiments(connection):
         count += 1
@@ -187,12 +187,12 @@ def _readable(connection: Connection) -> Iterator[queries.Loaded]:
         try:
             yield queries.stored_row(connection, experiment.id, experiment.name)
         except DAMAGE:
-            # Listed with the experiments.
+            # `_experiments` lists it.
             continue
 
 
 def _bytes(count: int) -> str:
-    """Return a size in the unit that people would use.
+    """Return a size in a readable unit.
 
     >>> _bytes(5_300_000)
     '5.1 MiB'

@@ -27,15 +27,14 @@ from bascule.live.storage.state_json import DAMAGE, run_from_json
 
 READ_AT_ONCE = 5000
 UNITS_AT_ONCE = 1000
-"""Rows that are read at once: units alone, and units with their outcomes."""
+"""Number of units read at once with their outcomes; `READ_AT_ONCE` is for units alone."""
 
 LOWEST = -(2**63)
 
 MOST_LISTED = 1000
-"""Differences that are listed one by one; of more the number is given."""
+"""Maximum number of differences that are listed; further ones are only counted."""
 
-# Unit by unit, and no join: what a planner makes of one in a table that has just grown may take
-# hours.
+# No joins: in a table that has just grown, the planner may choose one that takes hours.
 _ARRIVALS = (
     "SELECT number, time FROM assignments WHERE experiment = ? AND number >= ? "
     "ORDER BY number LIMIT ?"
@@ -56,7 +55,7 @@ AUDIT = "SELECT id, time, action, detail FROM audit WHERE experiment = ? ORDER B
 LARGEST_VERSION = 2**53
 
 SECOND = 1.0
-"""By how much times may differ that were computed in different ways."""
+"""Maximum difference, in seconds, between times that were computed in different ways."""
 
 
 class Findings:
@@ -74,7 +73,7 @@ class Findings:
             self._more += 1
 
     def all(self) -> tuple[str, ...]:
-        """Return the differences, and how many more there are."""
+        """Return the listed differences, and the number of further ones."""
         further = [f"and {self._more:,} more differences"] if self._more else []
         return (*self._listed, *further)
 
@@ -129,7 +128,7 @@ def _is_due(stored: Loaded) -> bool:
 def check_outcomes(
     connection: Connection, experiment: int, stored: Loaded | None, findings: Findings
 ) -> int:
-    """Compare every outcome with its unit, and with what the design allows; return their number."""
+    """Check every outcome against its unit and the design; return the number of outcomes."""
     designs: dict[str | None, Design] = {}
     if stored is not None:
         names = (None, *(metric.name for metric in stored.design.metrics))
@@ -185,7 +184,7 @@ def _check_outcome(
 def readable_runs(
     connection: Connection, experiment: int, findings: Findings | None = None
 ) -> Iterator[list[Deal]]:
-    """Return the blocks that can be read, as they are stored together; list the others."""
+    """Yield the readable blocks of each stored row; list the rows that cannot be read."""
     for number, slots in statements.fetch(connection, queries.BLOCKS, experiment):
         try:
             yield run_from_json(number, slots)
@@ -229,7 +228,7 @@ def _check_entry(findings: Findings, place: str, time: object, text: str) -> Non
 def check_erased(
     connection: Connection, experiment: int, stored: Loaded | None, findings: Findings
 ) -> int:
-    """Compare the list of erased units with their rows, and return how many there are."""
+    """Compare the list of erased units with their rows, and return the number of units."""
     rows = statements.fetch(connection, _ERASED, experiment)
     for number, unit in rows:
         if unit is None or not unit.startswith(PREFIX):
@@ -241,7 +240,7 @@ def check_erased(
 
 
 def check_excluded(connection: Connection, stored: Loaded, findings: Findings) -> None:
-    """Compare the number of excluded outcomes with the list of them."""
+    """Compare the number of excluded outcomes with the length of their list."""
     ((listed,),) = statements.fetch(connection, _EXCLUDED, stored.id)
     counts = stored.state.counts
     if listed != counts.excluded - counts.unlisted:
@@ -270,7 +269,7 @@ class RowCheck:
         self._number, self._time = -1, -math.inf
 
     def check(self, row: Assignment, chances: frozenset[float]) -> bool:
-        """List what is wrong with a row; return whether it can be replayed."""
+        """List the errors of a row; return whether it can be replayed."""
         place, sound = f"unit {row.number}", True
         if row.number != self._number + 1:
             self._findings.add(f"{place} comes after unit {self._number}: units are missing")
@@ -298,7 +297,7 @@ class RowCheck:
         self._time = max(self._time, time)
 
     def end(self) -> None:
-        """Compare the last row with what is stored."""
+        """Compare the time of the last row with the stored one."""
         latest = self._stored.state.enrolment.latest
         if self._number >= 0 and self._time != latest:
             self._findings.add(
@@ -316,5 +315,5 @@ def short(value: object) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """Return what an error says, as short text."""
+    """Return the type and message of an error as short text."""
     return f"{type(error).__name__}: {error}"[:120]

@@ -1,4 +1,4 @@
-"""Early signals computed again: their sums, and the sizes of blocks that went by them."""
+"""Recompute early signals: their sums, and the block sizes that were based on them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from bascule.live.storage.state import Assignment
 
 
 class SignalCheck:
-    """The early signals of a test: what is counted today, and what blocks were chosen by.
+    """Recomputes the early signals of a test, and the block sizes that were based on them.
 
-    The choice of a block is made again when the replay has folded as many units as had been folded
-    then, from the events that were stored with the block.
+    The sizes of a block are recomputed from the signals stored with it, once the replay has folded
+    as many units as had been folded when the block was dealt.
     """
 
     def __init__(self, connection: Connection, stored: Loaded, findings: Findings) -> None:
@@ -33,17 +33,17 @@ class SignalCheck:
         self._next = next(self._choices, None)
 
     def read(self, rows: Sequence[Assignment]) -> None:
-        """Read when units had their first events."""
+        """Read the times of the first events of units."""
         if self.is_used:
             log = Rows(self.connection, self.stored.id)
             self._heard = log.first_events([row.number for row in rows])
 
     def is_heard(self, row: Assignment) -> bool:
-        """Whether a unit had an event."""
+        """Whether a unit has an event."""
         return row.number in self._heard
 
     def with_delay(self, replay: Replay, row: Assignment) -> Replay:
-        """Return the replay with the delay of a unit that is folded next."""
+        """Return the replay with the delay of the unit that is folded next."""
         self.check_choices(replay)
         if row.number not in self._heard:
             return replay
@@ -58,7 +58,7 @@ class SignalCheck:
             self._next = next(self._choices, None)
             sizes = sizes_of(deal, self._arms)
             rule = replay.design.rule.with_knob(used.knob)
-            # Arms that got no unit had been removed.
+            # Arms without units in the block had been removed.
             statistics = replay.state.latest_once
             gone = frozenset(arm for arm, units in enumerate(sizes) if not units)
             statistics = replace(statistics, removed=gone - statistics.dropped)

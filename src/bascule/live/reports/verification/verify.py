@@ -1,6 +1,6 @@
-"""Compute an experiment again from the raw log, and list all that differs from what is stored.
+"""Recompute an experiment from the raw log, and list all differences from the stored state.
 
-Damaged rows do not end it: each is listed, and what does not depend on them is still compared.
+Damaged rows do not end it: each is listed, and everything else is still compared.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ from bascule.live.transactions.settle import read_stage
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Result of a recomputation; `differences` is empty if it gives what is stored.
+    """Result of a recomputation; `differences` is empty if it agrees with the stored state.
 
-    `erased` units were erased on request or by age: what they counted as was taken from the log,
-    but their single events are gone and cannot be added up again. Covariates of erased units are
-    gone as well: where they were needed, `unchecked` says what could not be computed again.
+    `erased` is the number of units erased on request or by age: the log still has their counted
+    values, but not the single events that these were computed from. The covariates of erased units
+    are gone as well: if they were needed, `unchecked` says what could not be recomputed.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Verification:
 
     @property
     def agrees(self) -> bool:
-        """Whether the raw log gives what is stored."""
+        """Whether the raw log gives the stored state."""
         return not self.differences
 
     def __str__(self) -> str:
@@ -119,7 +119,7 @@ def _load(connection: Connection, experiment: int, name: str, findings: Findings
 
 
 def _changes(connection: Connection, stored: Loaded, findings: Findings) -> list[ManualChange]:
-    """Return the knobs that were turned and the arms that were dropped by hand, in order."""
+    """Return the changes of knobs and the removals of arms in the audit log, in order."""
     changes = []
     for _, _, action, text in statements.fetch(connection, AUDIT, stored.id):
         if action not in ("knob", "drop arm", "harm"):
@@ -128,7 +128,7 @@ def _changes(connection: Connection, stored: Loaded, findings: Findings) -> list
             detail = json.loads(text)
             after = int(detail["after"])
         except DAMAGE:
-            # The entry is listed with all that cannot be read.
+            # `check_leftovers` lists unreadable entries.
             continue
         try:
             if action == "knob":
@@ -149,7 +149,7 @@ def _changes(connection: Connection, stored: Loaded, findings: Findings) -> list
 
 
 class _UnitLog:
-    """The log of a test of one outcome per unit: read row by row, checked and replayed."""
+    """Reads, checks and replays the log of a test with one outcome per unit."""
 
     names: tuple[str, ...] = (
         *("statistics", "block.sums", "block.metrics", "folding.folded", "enrolment.under_way"),
@@ -176,7 +176,7 @@ class _UnitLog:
         self.replay = Replay.start(stored.design, self._deal, changes, origin)
 
     def run(self) -> None:
-        """Read the units in their order, and fold as many as are folded."""
+        """Read the units in order, and fold as many as are folded in the stored state."""
         first = 0
         while rows := self._log.assigned_from(first, READ_AT_ONCE):
             first = rows[-1].number + 1
@@ -184,7 +184,7 @@ class _UnitLog:
             self._signals.read(rows)
             numbers = [row.deal for row in rows if row.deal is not None]
             if numbers:
-                # A block may have begun in the rows before, or some after it have no unit.
+                # The first block may have begun in earlier rows, and later blocks may have no unit.
                 self._deals = self._find_deals(self._block or 1, numbers[-1])
             for row in rows:
                 self._take(row, events.get(row.number, {}))
@@ -195,7 +195,7 @@ class _UnitLog:
             self.replay = self.replay.changed()
 
     def compare(self) -> None:
-        """List what the replay gives and what is stored, where they differ."""
+        """List the differences between the replayed and the stored state."""
         if self._since is not None:
             self._compare_totals()
         elif not self._folds:
@@ -207,7 +207,7 @@ class _UnitLog:
             self.replay = self.replay.announced(wanted.ending.verdict.time)
         replayed = self._with_ahead(self.replay.state)
         verdict, held = replayed.ending.verdict, replayed.ending.held
-        # The raw log knows after which unit it was, not when somebody looked.
+        # The raw log knows after which unit a decision was reached, but not at which time.
         if verdict is not None and wanted.ending.verdict is not None:
             verdict = replace(verdict, time=wanted.ending.verdict.time)
         elif verdict is None and held is not None and wanted.ending.held is not None:
@@ -222,7 +222,7 @@ class _UnitLog:
 
     @property
     def unchecked(self) -> str:
-        """What could not be computed again, since covariates of erased units are gone."""
+        """A sentence on what could not be recomputed without the covariates of erased units."""
         if self._since is None:
             return ""
         return (
@@ -231,7 +231,7 @@ class _UnitLog:
         )
 
     def _compare_totals(self) -> None:
-        """Compare the number and the total of all outcomes that count, before any adjustment."""
+        """Compare the number and the total of all counted outcomes, before any adjustment."""
         state = self.stored.state
         stored = [
             sum(parts[k] for parts in (state.once.covariates, state.block.covariates) if parts)
@@ -241,7 +241,7 @@ class _UnitLog:
             self.findings.add(
                 f"{state.folding.folded} units are folded, {stored[0]:g} are in the sums"
             )
-        # Of a ratio, what was left of numerators then depends on units that are gone.
+        # For a ratio, the residuals of numerators depend on units that are gone.
         is_ratio = math.isnan(self._total)
         if not is_ratio and not math.isclose(stored[1], self._total, rel_tol=1e-9, abs_tol=1e-9):
             self.findings.add(f"total stored as {stored[1]!r}, computed as {self._total!r}")
@@ -294,11 +294,11 @@ class _UnitLog:
 
     @property
     def _places_ahead(self) -> frozenset[int]:
-        """The places of the metrics that count before their units do."""
+        """Indices of the metrics that count before the primary one."""
         return frozenset(number for front in self._ahead.folding.fronts for number in front.metrics)
 
     def _take_ahead(self, row: Assignment, events: Events) -> None:
-        """Fold a unit into the metrics that count before it does, as far as they have."""
+        """Fold a unit into the metrics with shorter windows in which it has counted."""
         design = self.stored.design
         for place, front in enumerate(self.stored.state.folding.fronts):
             if row.number >= front.folded or row.deal not in self._deals:
@@ -308,7 +308,7 @@ class _UnitLog:
             self._ahead = fold_ahead_unit(design, self._ahead, place, deal, row.arm, values, 0.0)
 
     def _with_ahead(self, state: ExperimentState) -> ExperimentState:
-        """Return the state with what metrics have shown that count before their units."""
+        """Return the state with the statistics of the metrics that count before the primary one."""
         places = self._places_ahead
         if not places or not self._folds:
             return state
@@ -331,16 +331,16 @@ class _UnitLog:
         return announced(design, merged, 0.0)
 
     def _chances(self, row: Assignment, slot: int | None) -> frozenset[float]:
-        """Return the probabilities that a unit's arm may have had."""
+        """Return the possible probabilities of a unit's arm."""
         if slot is None:
             return frozenset((1.0,))
         deal = self._deals.get(row.deal or 0)
         chances = frozenset[float]() if deal is None else _chances_of_slot(deal, slot)
-        # A slot that does not exist is listed with its block.
+        # `_check_block` lists a slot that does not exist.
         return chances or frozenset((row.probability,))
 
     def _check_block(self) -> None:
-        """Compare the slots of the current block, as handed out, with those that were dealt."""
+        """Compare the slots of the current block that were handed out with the dealt ones."""
         deal = self._deals.get(self._block)
         slots = () if deal is None else deal.slots
         stored = self.stored.state.enrolment
@@ -358,7 +358,7 @@ class _UnitLog:
         self._handed = []
 
     def _check_skipped(self, block: int) -> None:
-        """List blocks without a unit between the current one and another."""
+        """List the blocks without units between the current block and another one."""
         first, last = self._block + 1, block - 1
         if first <= last:
             missing = f"{first}" if first == last else f"{first} to {last}"
@@ -368,7 +368,7 @@ class _UnitLog:
         try:
             return self._log.find_deals(first, last)
         except DAMAGE:
-            # One of them cannot be read, and is listed with all that is left over.
+            # A block cannot be read; `check_leftovers` lists it.
             runs = readable_runs(self.connection, self.stored.id)
             deals = (deal for run in runs for deal in run)
             return {deal.number: deal for deal in deals if first <= deal.number <= last}
@@ -382,24 +382,24 @@ class _UnitLog:
 
 @lru_cache(maxsize=4096)
 def _chances_of_slot(deal: Deal, slot: int) -> frozenset[float]:
-    """Return the probabilities of a slot's arm, before and after arms were dropped by hand."""
+    """Return the probabilities of a slot's arm, before and after each removal of an arm."""
     versions = (replace(deal, struck=deal.struck[:i]) for i in range(len(deal.struck) + 1))
     return frozenset(version.chances[slot] for version in versions if slot < len(version.chances))
 
 
 class _StageLog(_UnitLog):
-    """The log of a test whose outcomes recur: its units, and every stage that was closed."""
+    """Replays the log of a test with recurring outcomes: units, and all closed stages."""
 
     names = (
         *("statistics", "folding.folded", "enrolment.crowd", "enrolment.origin", "ending.verdict"),
     )
 
     def run(self) -> None:
-        """Read the units, then the stages one after the other."""
+        """Read and replay the units, then the stages one after the other."""
         design, wanted = self.stored.design, self.stored.state
         assert design.measure is not None
         if wanted.enrolment.origin is None:
-            # No unit has arrived yet; arms may have been dropped all the same.
+            # No unit has arrived yet, but arms may have been dropped.
             self.replay = self.replay.changed()
             return
         counted = sum(joiners.units for joiners in wanted.enrolment.crowd)
@@ -409,7 +409,7 @@ class _StageLog(_UnitLog):
             sound = [row for row in rows if self._rows.check(row, frozenset((1.0,)))]
             for row in rows:
                 self.replay = self.replay.enrolled(row.arm)
-            # After the decision everyone gets the winner, and is not part of the test.
+            # Units that come after the decision get the winner and are not part of the test.
             ours = sound[: max(0, counted - self.units)]
             for time, group in groupby(ours, key=attrgetter("time")):
                 self.replay = self.replay.join([row.arm for row in group], time)
