@@ -86,7 +86,7 @@ class FixedHorizonTest:
         self.bought = dict.fromkeys(BUY, 0)
 
     def pass_hour(self, mood: Mapping[str, float], hours: int) -> None:
-        """Assign the visitors of an hour, while there are places, by chance."""
+        """Assign the visitors of an hour at random to the arms that are not full yet."""
         for chance in mood.values():
             free = [arm for arm, units in self.units.items() if units < FIXED_UNITS]
             if free:

@@ -61,7 +61,7 @@ class Call:
 
     @property
     def reads(self) -> bool:
-        """Whether it changes nothing."""
+        """Whether the call is read-only."""
         return self.method == "get" or self.path.startswith(ONLY_READS)
 
 

@@ -51,7 +51,7 @@ COOKIE = "bascule_session"
 CSRF_HEADER, CSRF_FIELD = "x-csrf-token", "csrf_token"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 FORWARDED = ("forwarded", "x-forwarded", "x-real-ip", "x-client-ip", "x-original", "via", "cf-")
-"""How the headers begin that proxies add."""
+"""Prefixes of the headers that proxies add."""
 
 FORM = "application/x-www-form-urlencoded"
 """The content type of a form."""
@@ -63,7 +63,7 @@ MAY: dict[Role, tuple[Role, ...]] = {
     "viewer": ("viewer", "admin"),
     "admin": ("admin",),
 }
-"""The roles that suffice where one is needed."""
+"""Roles that suffice for each required role."""
 
 
 @dataclass(frozen=True, slots=True)

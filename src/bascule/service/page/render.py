@@ -148,7 +148,7 @@ def list_fragments(
     search: str = "",
     number: int = 1,
 ) -> dict[str, Fragment]:
-    """A page of the tests that the caller may see, or of those with the words of a search."""
+    """Render one page of the tests that the caller may see, filtered by `search` if given."""
     visible = views.in_order(directory.visible(entries, caller.sees, search))
     on_page = paged(visible, number)
     listing, by_name = directory.statuses(on_page), {entry.name: entry for entry in on_page}

@@ -210,12 +210,12 @@ class GuardedProtocol(HttpToolsProtocol):
 
 
 def guarded(largest_body: int, has_proxy: bool = False) -> type[GuardedProtocol]:
-    """The protocol for a service that accepts bodies of a size.
+    """Return a protocol class for a service with request bodies of at most `largest_body` bytes.
 
     >>> guarded(1_000_000).largest_request
     2065536
     """
-    # Twice the body: in chunks it is longer than it says.
+    # Twice the body, since a chunked body takes more bytes than its content.
     largest = 2 * largest_body + 2 * LARGEST_HEAD
     own: dict[str, Any] = {
         "largest_request": largest,

@@ -248,7 +248,7 @@ def _type(option: Option) -> Any:
 
 
 def _field(option: Option) -> Any:
-    """Return an option as a field, without a default if leaving it out means something else."""
+    """Return an option as a Pydantic field; options that may be unset default to None."""
     default: Any = False if option.kind == "switch" else None
     if option.default and not option.unset:
         default = option.read(option.default)

@@ -49,7 +49,7 @@ def first_stage(request: PlanRequest, rules: Rules = ()) -> Plan:
 
 
 ROLES = {"fastest": "Fastest", "": "Recommended", "cheapest": "Cheapest"}
-"""Designs that the form shows as cards, by what it sends for them."""
+"""Titles of the design cards, keyed by the value that the form submits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class PlannerAnswer:
     picked: Candidate
     """The design that was chosen, or the recommended one."""
     cards: tuple[tuple[str, str, Candidate], ...]
-    """Of the fastest design, the recommended one and the cheapest: value, roles, design."""
+    """Value, titles and design of each card: fastest, recommended and cheapest design."""
     origin: str
     """Where the figures come from."""
 
