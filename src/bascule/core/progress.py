@@ -156,6 +156,10 @@ def fold_block(
     -0.125
     """
     _check_count(design, metrics)
+    if len(block) != len(design.arms):
+        raise InputError(
+            "block", f"block must have the design's {len(design.arms)} arms (got {len(block)})"
+        )
 
     def advance(procedure: Procedure, before: Statistics, looks: bool) -> Statistics:
         oriented = design.oriented_statistics(before)

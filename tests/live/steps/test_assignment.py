@@ -22,8 +22,9 @@ TILT = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3))
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Statistics]:
     found: list[Statistics] = []
 
-    def next_one(design: Design, seen: Statistics, signals: None) -> Block:
+    def next_one(design: Design, seen: Statistics, signals: None, is_held: bool) -> Block:
         assert signals is None
+        assert not is_held
         found.append(seen)
         return next_block(design, seen)
 

@@ -139,11 +139,13 @@ def test_the_knob_of_a_rule_that_a_user_brings_can_be_turned_and_replayed(store:
     with pytest.raises(bs.InputError, match="tilt is no knob of Lean_1"):
         test.knob(tilt=3)
     for i in range(12):
-        test.record(i, 1.0 * (test.assign(i) == "b"))
+        test.record(i, 0.35 * (test.assign(i) == "b"))
     test.knob(lean=9)
-    counts = Counter(test.assign_many(range(100, 120)))
+    units = range(100, 400)
+    arms = test.assign_many(units)
+    counts = Counter(arms)
     assert counts["b"] > 2 * counts["a"]
-    test.record_many([(unit, 0.0) for unit in range(100, 120)])
+    test.record_many([(i, 0.35 * (arm == "b")) for i, arm in zip(units, arms, strict=True)])
     assert test.design.rule == Lean(9)
     assert [turn.value for turn in test.forecast([1, 9])] == [1, 9]
     assert test.verify().agrees

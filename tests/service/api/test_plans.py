@@ -53,7 +53,10 @@ def test_a_guarded_rollout_is_planned_watched_and_rolled_back(
         "held": [],
     }
     assert made.json()["status"]["headline"] == "Waiting for the first unit"
+    sent = {"outcomes": [{"unit": "first", "value": 0.0, "metric": "slow"}]}
     admin.post(path("ramped", "assign"), json={"unit": "first"})
+    sent["outcomes"].append({"unit": "first", "value": 0.0})
+    admin.post(path("ramped", "outcomes"), json=sent)
     words = "50 % of the traffic is in the rollout of new, 25 % gets new; 100 % is in it in"
     assert words in admin.get(path("ramped", "status")).json()["headline"]
     service.clock.advance("1d")

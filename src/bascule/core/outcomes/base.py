@@ -16,6 +16,14 @@ from bascule.core.options import Declared
 from bascule.core.outcomes.noise import Limits, Noise
 from bascule.core.registry import Registry
 
+LACKED_BY_RECURRING = (
+    # Options that do not apply, since units are measured at every stage and not in blocks.
+    *("window", "min_days", "whole_weeks", "measure_on", "metrics", "covariate"),
+    # Uses: as another metric, in the form, in the analysis of logs, and in some of the theory.
+    *("metric", "form", "analysis", "least cost", "tilt", "published bounds"),
+)
+"""Options and uses that no model of recurring outcomes supports."""
+
 
 class Outcome(Declared, Limits, ABC):
     """A model of a unit's outcome: its limits and spread, and how it is checked and simulated."""
@@ -53,6 +61,11 @@ class Outcome(Declared, Limits, ABC):
 
     example: ClassVar[str]
     """How the model is written in Python, for messages: `Gaussian(sigma)`."""
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if cls.recurring:
+            cls.lacks = LACKED_BY_RECURRING
 
     @classmethod
     def supports(cls, feature: str) -> bool:

@@ -29,12 +29,6 @@ class Recurrent(Outcome):
     ] = 1.0
     kind: Literal["recurrent"] = field(default="recurrent", kw_only=True, repr=False)
     recurring: ClassVar[bool] = True
-    lacks: ClassVar[tuple[str, ...]] = (
-        # Options that do not apply, since units are measured at every stage and not in blocks.
-        *("window", "min_days", "whole_weeks", "measure_on", "metrics", "covariate"),
-        # Uses: as another metric, in the form, in the analysis of logs, and in some of the theory.
-        *("metric", "form", "analysis", "least cost", "tilt", "published bounds"),
-    )
     example: ClassVar[str] = "Recurrent(sigma_unit, sigma_noise)"
 
     def __post_init__(self) -> None:

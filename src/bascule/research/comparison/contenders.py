@@ -157,7 +157,7 @@ def checked_rules(rules: Iterable[Rule | str]) -> tuple[tuple[RuleFamily, ...], 
     Without a name they are all families of this package. Any other name is an `InputError`.
 
     >>> checked_rules(["tilt", ETC()])
-    ((<Family.TILT: 'tilt'>,), (ETC(stop='intervals'),))
+    ((<RuleFamily.TILT: 'tilt'>,), (ETC(stop='intervals'),))
     """
     known = {family.value: family for family in RuleFamily}
     asked = [rules] if isinstance(rules, str) else list(rules)

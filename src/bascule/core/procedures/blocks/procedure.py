@@ -278,10 +278,6 @@ class BlockProcedure(Procedure):
         self, statistics: Statistics, block: Sequence[ArmStatistics], look: bool = True
     ) -> Statistics:
         """Return the statistics after a further block, with newly beaten arms dropped."""
-        if len(block) != self.arms:
-            raise InputError(
-                "block", f"block must have the design's {self.arms} arms (got {len(block)})"
-            )
         (arms, pairs), params = self.rows(statistics), self.params
         for arm, new in zip(arms, block, strict=True):
             sums = {BLOCK_SUM: new.total, BLOCK_SQUARES: new.squares, BLOCK_CUBES: new.cubes}
