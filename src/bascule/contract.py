@@ -362,6 +362,15 @@ def _covariates(design: Design, i: int) -> dict[str, float] | None:
     }
 
 
+def _guardrails(design: Design) -> list[Metric]:
+    """Return a guardrail for a plan with the rule; none if the rule is for other outcomes alone."""
+    try:
+        Design(design.arms, Gaussian(1.0), design.rule)
+    except InputError:
+        return []
+    return [Metric("contract", Gaussian(1.0), margin=1.0)]
+
+
 def _plan(design: Design, means: tuple[float, ...], seed: int) -> bool:
     """A plan has a design: for the outcomes alone, and with the rule, a calendar and a guardrail.
 
@@ -380,8 +389,8 @@ def _plan(design: Design, means: tuple[float, ...], seed: int) -> bool:
     made = plan(design.outcome, **asked)  # type: ignore[arg-type]
     assert made.design.outcome == design.outcome
     assert made.design.calibration.guarantee in ("proven", "gaussian", "asymptotic")
-    guard = Metric("contract", Gaussian(1.0), margin=1.0)
-    full = {**asked, "rules": [design.rule], "min_days": LEAST_DAYS, "metrics": [guard]}
+    full = {**asked, "rules": [design.rule], "min_days": LEAST_DAYS}
+    full["metrics"] = _guardrails(design)
     try:
         made = plan(design.outcome, **full)  # type: ignore[arg-type]
     except InputError as problem:
