@@ -25,8 +25,7 @@ def markdown_text(runs: int) -> str:
     lines = [
         "# Concordance with the paper",
         "",
-        "```{index} ! concordance, paper",
-        "```",
+        "<!-- index: ! concordance, paper -->",
         "",
         "Where each part of the paper is in bascule. `bascule paper --list` prints the same table. "
         f"Verdicts are those of `bascule paper` with {runs:,} runs, at each of the seeds 0, 1 and "

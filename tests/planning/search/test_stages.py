@@ -387,7 +387,7 @@ def test_a_plan_says_what_early_signals_save_and_risk() -> None:
     asked = {"baseline": 0.2, "lift": 0.1, "units_per_day": 200, "window": "7d", "delay": "1d"}
     matured = bs.plan(**asked, seed=1)  # type: ignore[arg-type]
     said = " ".join(repr(matured).split())
-    assert "Early signals are off (set early_signals to auto): with them and tilt 2 38.4" in said
+    assert "Early signals are off (set early_signals to auto): with them and tilt 3 35.9" in said
     assert "The error holds in any case." in said
     early = bs.plan(**asked, early_signals="auto", seed=1)  # type: ignore[arg-type]
     assert "Early signals are used: with them" in " ".join(repr(early).split())
