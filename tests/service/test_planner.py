@@ -15,8 +15,9 @@ import pytest
 
 from bascule.service import planner
 from bascule.service.api.schemas.requests import NewPlan
-from bascule.service.planner import Planner, Turns
+from bascule.service.planner import Planner
 from bascule.service.planner_process import plan_json
+from bascule.service.reading.turns import Turns
 from bascule.service.responses import Problem
 
 pytestmark = pytest.mark.slow
@@ -120,7 +121,7 @@ def test_who_hangs_up_does_not_end_the_process_that_others_wait_for() -> None:
 
 def test_turns_are_fair_by_caller() -> None:
     async def use() -> list[str]:
-        turns, order = Turns(), list[str]()
+        turns, order = Turns(9, 9, "plans"), list[str]()
 
         async def have(who: str) -> None:
             async with turns.turn(who):
@@ -136,7 +137,7 @@ def test_turns_are_fair_by_caller() -> None:
 
 def test_a_turn_that_nobody_takes_goes_to_the_next() -> None:
     async def use() -> list[str]:
-        turns, order = Turns(), list[str]()
+        turns, order = Turns(9, 9, "plans"), list[str]()
 
         async def have(who: str) -> None:
             async with turns.turn(who):

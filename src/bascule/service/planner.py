@@ -6,9 +6,8 @@ import asyncio
 import multiprocessing
 import os
 import signal
-from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import Any
@@ -16,7 +15,8 @@ from typing import Any
 from starlette.requests import ClientDisconnect, Request
 
 from bascule.core.errors import InputError
-from bascule.service.responses import Problem, unavailable
+from bascule.service.reading.turns import Turns
+from bascule.service.responses import Problem
 
 SECONDS = 30.0
 """How long a plan may take if other plans are waiting for it to finish."""
@@ -39,56 +39,7 @@ MOST_ASKED, MOST_OF_ONE = 12, 3
 Who fills in the form asks for a first answer, for its simulation, and for the test to be created.
 """
 
-MOST_SERVED = 1000
-"""Callers whose last turn is remembered."""
-
 SPAWN = multiprocessing.get_context("spawn")
-
-
-class Turns:
-    """Turns at a resource for one caller at a time; the caller with the oldest turn is next."""
-
-    def __init__(self) -> None:
-        self._is_taken = False
-        self._waiting: dict[asyncio.Future[None], str] = {}
-        self._served: dict[str, None] = {}
-        """The callers who had a turn, the last one at the end."""
-
-    @asynccontextmanager
-    async def turn(self, who: str) -> AsyncIterator[None]:
-        """Wait for a turn and have it inside this block."""
-        if self._is_taken:
-            called = asyncio.get_running_loop().create_future()
-            self._waiting[called] = who
-            try:
-                await called
-            except asyncio.CancelledError:
-                if self._waiting.pop(called, None) is None:
-                    # It was called, and leaves.
-                    self._call_next()
-                raise
-        self._is_taken = True
-        self._served.pop(who, None)
-        self._served[who] = None
-        if len(self._served) > MOST_SERVED:
-            del self._served[next(iter(self._served))]
-        try:
-            yield
-        finally:
-            self._call_next()
-
-    def _call_next(self) -> None:
-        """Call the caller whose last turn is longest ago; of several, the first in the queue."""
-        served = list(self._served)
-        order = {
-            called: served.index(caller) if caller in served else -1
-            for called, caller in self._waiting.items()
-        }
-        self._is_taken = bool(order)
-        if order:
-            called = min(order, key=order.__getitem__)
-            del self._waiting[called]
-            called.set_result(None)
 
 
 class Planner:
@@ -100,25 +51,16 @@ class Planner:
     """
 
     def __init__(self) -> None:
-        self._turns = Turns()
-        self._asked: Counter[str] = Counter()
+        self._turns = Turns(MOST_ASKED, MOST_OF_ONE, "plans")
         self._process: SpawnProcess | None = None
         self._pipe: Connection | None = None
 
     async def make(self, caller: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """The result of `function(*arguments)` in the process, for a caller."""
-        if self._asked.total() >= MOST_ASKED or self._asked[caller] >= MOST_OF_ONE:
-            raise unavailable("too many plans are asked for at once: wait for one")
-        self._asked[caller] += 1
-        try:
-            async with self._turns.turn(caller):
-                if self._process is None:
-                    await self._in_time(START_SECONDS, self._start)
-                made = await self._in_time(SECONDS, self._ask, function, arguments)
-        finally:
-            self._asked[caller] -= 1
-            # Without those who wait for nothing, which would be kept for ever.
-            self._asked = +self._asked
+        async with self._turns.turn(caller):
+            if self._process is None:
+                await self._in_time(START_SECONDS, self._start)
+            made = await self._in_time(SECONDS, self._ask, function, arguments)
         if isinstance(made, InputError):
             raise made
         return made
@@ -140,7 +82,7 @@ class Planner:
         """End the process, whatever it does at the time."""
         self._kill()
         # Whoever waits for its answer gets none.
-        async with self._turns.turn(""):
+        async with self._turns.turn("", is_limited=False):
             self._end()
 
     async def _in_time(self, limit: float, function: Callable[..., Any], *arguments: object) -> Any:
@@ -149,7 +91,7 @@ class Planner:
         try:
             await asyncio.wait([call], timeout=limit)
             waited = limit
-            while not call.done() and self._asked.total() == 1 and waited < ALONE_SECONDS:
+            while not call.done() and self._turns.asked == 1 and waited < ALONE_SECONDS:
                 await asyncio.wait([call], timeout=LOOK_EVERY)
                 waited += LOOK_EVERY
             is_late = not call.done()

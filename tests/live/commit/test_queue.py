@@ -109,6 +109,17 @@ def test_the_thread_that_writes_for_others_ends_when_nobody_comes(
     assert [one.job.experiment for one in done] == [0, 1, 2]
 
 
+def test_jobs_of_a_call_on_thousands_of_tests_give_way_and_are_not_forgotten() -> None:
+    links = [
+        Reply(Job(number, "", lambda _, given: given, gives_way=True), [1], list)
+        for number in range(300)
+    ]
+    one = reply_of(300)
+    group, waiting = queue.next_group([*links, one])
+    assert group == [*links[: queue.GIVING_WAY], one]
+    assert waiting == links[queue.GIVING_WAY :]
+
+
 def test_who_assigns_one_unit_does_not_wait_for_the_batches_of_others() -> None:
     batches = [reply_of(number, items=200) for number in range(10)]
     one = reply_of(10)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 
 import httpx
@@ -22,7 +23,9 @@ from bascule.service.auth.keys import (
     revoke_key,
     use_link,
 )
+from bascule.service.auth.rate_limits import RecentTokens
 from bascule.service.responses import problem_of
+from bascule.service.server import middleware
 from bascule.service.server.run import options
 from bascule.service.settings import Settings
 
@@ -152,6 +155,29 @@ def test_a_valid_key_passes_whatever_else_its_address_has_sent() -> None:
                 assert new.get("/v1/experiments").status_code == 200
     finally:
         service.close()
+
+
+def test_pages_without_a_session_are_limited_whatever_a_cookie_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A made-up cookie was enough for as many pages as one likes."""
+    monkeypatch.setattr(middleware, "STRANGERS_RATE", 1e-6)
+    monkeypatch.setattr(middleware, "STRANGERS_BURST", 20.0)
+    running = Service()
+    try:
+        with running.caller() as browser, running.caller() as stranger:
+            browser.post("/sign-in", data={"key": running.keys["viewer"]})
+            made_up = {"Cookie": f"{COOKIE}=made-up", "X-API-Key": "made-up"}
+            seen = Counter(
+                stranger.get("/glossary", headers=made_up).status_code for _ in range(300)
+            )
+            assert (seen[200], seen[429]) == (19, 21)
+            assert browser.get("/").status_code == 200
+            # Also if the service does not remember it, as after a new start.
+            running.app.state.recent_tokens = RecentTokens()
+            assert browser.get("/").status_code == 200
+    finally:
+        running.close()
 
 
 def test_links_that_a_browser_follows_by_itself_count_for_nothing() -> None:

@@ -31,6 +31,7 @@ from bascule.service.notifications.webhooks import (
     settle,
     signed,
 )
+from bascule.service.outgoing import Outgoing
 from bascule.service.reading.store_calls import StoreCalls
 
 SECRET = "of the shop"
@@ -144,7 +145,7 @@ def test_a_url_that_hangs_delays_no_other(
     caplog.set_level(logging.INFO, "bascule")
     monkeypatch.setattr("bascule.service.server.background.SEND_EVERY", 0.05)
     # Who waits for the URL that hangs waits for an hour.
-    monkeypatch.setattr("bascule.service.notifications.webhooks.DEADLINE", 3600.0)
+    monkeypatch.setattr("bascule.service.notifications.webhooks.SECONDS", 3600.0)
     with socket.socket() as hanging:
         hanging.bind(("127.0.0.1", 0))
         hanging.listen()
@@ -175,7 +176,7 @@ def test_a_failed_attempt_is_described_without_the_url(
     monkeypatch: pytest.MonkeyPatch, proxy: str
 ) -> None:
     """Also where a proxy of the environment cannot be used: it must not end the attempts."""
-    monkeypatch.setattr("bascule.service.notifications.webhooks.DEADLINE", 0.2)
+    monkeypatch.setattr("bascule.service.notifications.webhooks.SECONDS", 0.2)
     monkeypatch.setenv("http_proxy", proxy)
     with socket.socket() as hanging:
         hanging.bind(("127.0.0.1", 0))
@@ -186,9 +187,7 @@ def test_a_failed_attempt_is_described_without_the_url(
             async def tried(url: str = url) -> str | None:
                 calls, event = StoreCalls(), EventDelivery("key", 1, 1, b"{}")
                 with bs.open(":memory:") as store:
-                    return await attempt(
-                        Webhook(url, SECRET, httpx.create_ssl_context()), store, calls, event
-                    )
+                    return await attempt(Webhook(url, SECRET, Outgoing()), store, calls, event)
 
             problem = asyncio.run(tried())
             assert problem

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from bascule.service.server import connection
 from bascule.service.server.connection import LARGEST_HEAD
 
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
+FORM = b"POST /sign-in HTTP/1.1\r\nHost: x\r\nContent-Length: 90\r\n\r\nkey=ab"
 
 
 @pytest.fixture
@@ -154,25 +156,53 @@ def test_clients_that_hang_up_leave_no_traceback(
     assert not [record for record in caplog.records if record.exc_info]
 
 
-def test_idle_connections_without_a_key_give_way(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        GET + b"X-API-Key: bsc_00000000_x\r\n\r\n",
+        b"GET / HTTP/1.1\r\nCookie: a=b\r\nAcc",
+        FORM,
+    ],
+    ids=["nothing", "a wrong key", "half a head", "half a form"],
+)
+def test_connections_without_a_valid_key_give_way(
+    service: Service, monkeypatch: pytest.MonkeyPatch, sent: bytes
 ) -> None:
+    """A wrong key, or a request that does not end, kept a connection open before."""
     monkeypatch.setattr(connection, "CROWDED", 20)
     keyed = _connected(service)
-    key = service.keys["viewer"].encode()
-    keyed.sendall(GET + b"X-API-Key: %s\r\n\r\n" % key)
+    request = b"GET /v1/experiments HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\n\r\n"
+    keyed.sendall(request % service.keys["viewer"].encode())
     assert keyed.recv(65536).startswith(b"HTTP/1.1 200")
-    idle = [_connected(service) for _ in range(60)]
+    strangers = []
+    for _ in range(60):
+        strangers.append(_connected(service))
+        strangers[-1].sendall(sent)
     with _connected(service) as another:
         another.sendall(GET + b"\r\n")
         assert another.recv(65536).startswith(b"HTTP/1.1 200")
-    # The oldest were closed; one that has sent a key was not.
-    idle[0].settimeout(5)
-    assert idle[0].recv(1) == b""
+    # The oldest were closed; one that has shown a valid key was not.
+    strangers[0].settimeout(5)
+    with suppress(ConnectionResetError):
+        while strangers[0].recv(65536):
+            pass
     keyed.sendall(GET + b"\r\n")
     assert keyed.recv(65536).startswith(b"HTTP/1.1 200")
-    for made in (keyed, *idle):
+    for made in (keyed, *strangers):
         made.close()
+
+
+def test_requests_that_do_not_wait_for_answers_are_refused(service: Service) -> None:
+    """All of a packet are parsed in one step: 500 of each of 64 connections took seconds."""
+    with _connected(service) as made:
+        made.sendall(10 * (GET + b"\r\n"))
+        seen = b""
+        while seen.count(b"HTTP/1.1 200") < 10:
+            seen += made.recv(65536)
+        made.sendall(500 * (GET + b"\r\n"))
+        rest = answer(made)
+    assert rest.count(b"HTTP/1.1 200") <= connection.MOST_PIPELINED + 1
 
 
 def test_an_address_has_a_limited_number_of_connections() -> None:

@@ -14,8 +14,9 @@ from bascule.live.storage.queries import (
     Loaded,
     Rows,
     all_experiments,
+    loaded_from,
     oldest_waiting,
-    stored_row,
+    stored_rows,
 )
 from bascule.live.storage.records import alarms_by_test
 from bascule.live.storage.state import Phase
@@ -102,11 +103,15 @@ def read_summaries(
     summaries: dict[str, Summary] = {}
     damaged: dict[str, str] = {}
     with store.reading() as connection:
-        for number, name, _, version in all_experiments(connection):
+        listed = all_experiments(connection)
+        versions = {number: summary.loaded.version for number, summary in known.items()}
+        changed = [entry.id for entry in listed if versions.get(entry.id) != entry.version]
+        rows = stored_rows(connection, changed)
+        for number, name, *_ in listed:
             summary = known.get(number)
-            if summary is None or summary.loaded.version != version:
+            if number in rows:
                 try:
-                    loaded = stored_row(connection, number, name)
+                    loaded = loaded_from(rows[number])
                     oldest = oldest_waiting(connection, loaded)
                     answers = served_arms(loaded.state)
                     served = tuple(evaluation(loaded.arms, answer) for answer in answers)
@@ -117,7 +122,9 @@ def read_summaries(
                 store.runner.notice_erasures(loaded)
                 test = summary.test if summary else Experiment(store, number, name, loaded)
                 summary = Summary(test, loaded, served, oldest)
-            summaries[name] = summary
+            # One that was deleted between the two queries is neither.
+            if summary is not None:
+                summaries[name] = summary
     return summaries, damaged
 
 

@@ -196,7 +196,7 @@ class Calls(Handle):
         True
         """
         pair = (checked_unit(unit), checked_unit(other, "other"))
-        job = Job(self.id, self.name, link)
+        job = Job(self.id, self.name, link, gives_way=True)
         return self._send(Reply(job, [pair], lambda arms: arms[0], ACTOR.get()))
 
     def _assign(

@@ -49,6 +49,8 @@ class Job(NamedTuple):
     name: str
     action: Action
     enrols: bool = False
+    gives_way: bool = False
+    """Whether other jobs go first: one call may have such a job for each of thousands of tests."""
 
 
 @dataclass(slots=True, eq=False)
@@ -154,6 +156,9 @@ LARGEST_GROUP = 512
 LIGHT = 8
 """Maximum number of items of a light job, which goes before heavier ones."""
 
+GIVING_WAY = 25
+"""Maximum number of jobs in a group that give way to others."""
+
 PATIENCE, LONGEST_PATIENCE = 0.002, 0.005
 """Seconds to wait for the next caller of the last group, and for all of them together."""
 
@@ -165,11 +170,14 @@ def next_group(queue: list[Reply[Any]]) -> tuple[list[Reply[Any]], list[Reply[An
     """Return the jobs that share the next transaction, and those that wait for a later one.
 
     Light jobs go first, so that nobody who assigns a unit waits for the batches of others; the
-    heavy job that has waited longest goes with them, so that it does not wait for ever.
+    heavy job that has waited longest and some jobs that give way go with them, so that they do not
+    wait for ever.
     """
-    heavy = [at for at, reply in enumerate(queue) if len(reply.items) > LIGHT]
-    light = [at for at, reply in enumerate(queue) if len(reply.items) <= LIGHT]
-    chosen, weight = set(heavy[:1]), 0
+    last = [at for at, reply in enumerate(queue) if reply.job.gives_way]
+    first = [(at, len(reply.items)) for at, reply in enumerate(queue) if not reply.job.gives_way]
+    heavy = [at for at, items in first if items > LIGHT]
+    light = [at for at, items in first if items <= LIGHT]
+    chosen, weight = {*heavy[:1], *last[:GIVING_WAY]}, 0
     for at in light + heavy[1:]:
         weight += len(queue[at].items)
         if weight > LARGEST_GROUP:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -33,10 +34,12 @@ _VERSION = "SELECT version FROM experiments WHERE id = ?"
 _VERSION_LOCKED = (
     "SELECT version, extract(epoch FROM clock_timestamp()) FROM experiments WHERE id = ? FOR UPDATE"
 )
-_LOADED = (
-    "SELECT id, name, created, design, phase, state, statistics, version, delivery "
-    "FROM experiments "
-    "WHERE id = ?"
+_STORED = (
+    "SELECT experiments.id, name, created, design, phase, state, statistics, version, delivery FROM"
+)
+_LOADED = f"{_STORED} experiments WHERE id = ?"
+_LOADED_LISTED = (
+    f"{_STORED} LISTED experiments WHERE experiments.id >= ? AND experiments.id IS_LISTED"
 )
 _ASSIGNMENT = "SELECT unit, arm, number, probability, time, deal, covariates FROM"
 _UNITS = f"{_ASSIGNMENT} LISTED assignments WHERE experiment = ? AND unit IS_LISTED"
@@ -140,10 +143,30 @@ def stored_row(connection: Connection, experiment: int, name: str) -> Loaded:
     rows = fetch(connection, _LOADED, experiment)
     if not rows:
         raise gone(name)
-    number, name, created, design, phase, state, statistics, version, delivery = rows[0]
+    return loaded_from(rows[0])
+
+
+def stored_rows(connection: Connection, experiments: Sequence[int]) -> dict[int, Sequence[Any]]:
+    """Return the rows of experiments by their numbers, with one query."""
+    return {row[0]: row for row in fetch_listed(connection, _LOADED_LISTED, 0, experiments)}
+
+
+def loaded_from(row: Sequence[Any]) -> Loaded:
+    """Return an experiment from its row; raise one of `DAMAGE` if the row cannot be read."""
+    number, name, created, design, phase, state, statistics, version, delivery = row
     parsed = state_from_json(state, statistics_from_json(statistics))
-    parts = (Design.from_dict(json.loads(design)), phase, parsed, version)
+    parts = (design_from_json(design), phase, parsed, version)
     return Loaded(number, name, created, *parts, delivery_from_json(delivery))
+
+
+@lru_cache(maxsize=4096)
+def design_from_json(text: str) -> Design:
+    """Return a design from its text.
+
+    Texts are the same in all versions of a test but for the knob, and take half of the time to read
+    it: 0.3 s for 2,000 tests.
+    """
+    return Design.from_dict(json.loads(text))
 
 
 def gone(name: str, known: Iterable[str] = ()) -> InputError:

@@ -58,7 +58,8 @@ def in_postgresql(statement: str) -> str:
     Each value is looked up on its own. With `= ANY`, PostgreSQL would scan a table that has grown
     since its statistics were taken, and compare each row with the whole list.
     """
-    value = "listed.value::bigint" if "number IS_LISTED" in statement else "listed.value"
+    is_number = "number IS_LISTED" in statement or "id IS_LISTED" in statement
+    value = "listed.value::bigint" if is_number else "listed.value"
     single = statement.replace("LISTED ", "", 1).replace("IS_LISTED", f"= {value}")
     listed = "json_array_elements_text(?::json) AS listed(value)"
     # Without an offset, the planner might turn it into a join.

@@ -84,8 +84,10 @@ async def link(request: Request) -> Response:
     caller = await client(request)
     body = await read(request, models.Link)
     store: Store = request.app.state.store
-    # With many tests it takes several transactions, which must not keep keys from being read.
-    arms = await calls_of(request).long(store.link, body.unit, body.other, caller.experiments)
+    # With many tests it takes several transactions, which must not keep keys from being read; one
+    # after the other, since there is one writer.
+    async with request.app.state.links.turn(caller.name):
+        arms = await calls_of(request).long(store.link, body.unit, body.other, caller.experiments)
     return DataResponse({"unit": body.unit, "other": body.other, "arms": arms})
 
 

@@ -32,12 +32,13 @@ from __future__ import annotations
 import hmac
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
 from fastapi import Depends, Request, Response
-from starlette.datastructures import ImmutableMultiDict
+from starlette.datastructures import ImmutableMultiDict, State
 
 from bascule.live.api import Store
 from bascule.service.auth import keys
@@ -198,6 +199,7 @@ async def who(request: Request) -> Caller:
     given = _given_key(request)
     if given is not None:
         key = ring.fresh(given) or await _verified(request, given)
+        request.state.is_known = True
         state.rates.take(f"{key.id} {_source(request)}")
         return caller_of(key)
     state.rates.take(_source(request))
@@ -212,6 +214,11 @@ async def who(request: Request) -> Caller:
     raise Problem(
         401, "API key missing: send Authorization: Bearer KEY, or X-API-Key", headers=CHALLENGE
     )
+
+
+def is_known(scope: Mapping[str, Any]) -> bool:
+    """Whether a request has shown a valid key or session."""
+    return "is_known" in scope.get("state", {})
 
 
 def caller_of(key: Key) -> Caller:
@@ -290,10 +297,11 @@ async def _in_session(request: Request) -> Caller:
     if token is None:
         raise Problem(401, "sign in first", headers=CHALLENGE)
     state = request.app.state
-    session = await _calls(request).short(keys.find_session, state.store, token, time.time())
+    session = await session_of(state, token)
     if session is None:
         state.guesses.take(_source(request))
         raise Problem(401, "this session has ended: sign in again", headers=CHALLENGE)
+    request.state.is_known = True
     if session.caller is not None:
         named = json.loads(session.caller)
         return Caller(named["name"], named["role"], None, session.csrf)
@@ -304,6 +312,16 @@ async def _in_session(request: Request) -> Caller:
     if key is None:
         raise Problem(401, "the key of this session was revoked: sign in again")
     return replace(caller_of(key), csrf=session.csrf)
+
+
+async def session_of(state: State, token: str) -> Session | None:
+    """The session of a token, which is then known without a look into the store, or None."""
+    session: Session | None = await state.calls.short(
+        keys.find_session, state.store, token, time.time()
+    )
+    if session is not None:
+        state.recent_tokens.add(token)
+    return session
 
 
 def _check_csrf(caller: Caller, token: str | None) -> None:

@@ -13,16 +13,17 @@ import secrets
 import time
 from collections.abc import Sequence
 from hashlib import sha256
-from ssl import SSLContext
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
+import httpx
 from fastapi import Request, Response
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from bascule.core.inputs.extras import require
 from bascule.service.auth import access, keys
 from bascule.service.auth.keys import Role
+from bascule.service.outgoing import Outgoing
 from bascule.service.reading.store_calls import SharedRead
 from bascule.service.responses import Problem
 from bascule.service.settings import MAILBOX, Settings, is_loopback
@@ -41,7 +42,7 @@ PROVIDER_SECONDS = 10.0
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
 """Signatures that are accepted; never "none", nor one that a client secret would make."""
 
-SCOPE = "openid email"
+SCOPE, JSON = "openid email", "application/json"
 
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 
@@ -56,7 +57,7 @@ DONE = (
 def check_installed(settings: Settings) -> None:
     """Raise an error that says what to install where OpenID Connect is set and cannot be used."""
     if settings.oidc_issuer:
-        require("oidc", "signing in with OIDC", "authlib", "joserfc")
+        require("oidc", "signing in with OIDC", "joserfc")
 
 
 def role_of(email: str, viewers: Sequence[str], admins: Sequence[str]) -> Role | None:
@@ -144,13 +145,22 @@ async def _claims(
     from joserfc.jwk import KeySet
 
     about = await _discovered(request)
+    asked = {
+        "grant_type": "authorization_code",
+        "code": code,
+        "redirect_uri": _redirect_url(settings, request),
+        "client_id": settings.oidc_client,
+        "code_verifier": verifier,
+    }
     try:
-        async with asyncio.timeout(PROVIDER_SECONDS), _client(request) as client:
-            token = await client.fetch_token(
-                about["token_endpoint"], code=code, code_verifier=verifier
+        async with asyncio.timeout(PROVIDER_SECONDS):
+            client: httpx.AsyncClient = request.app.state.outgoing.client
+            endpoint = about["token_endpoint"]
+            answer = await client.post(
+                endpoint, data=asked, auth=_credentials(settings), headers={"Accept": JSON}
             )
-            answer = await client.request("GET", about["jwks_uri"], withhold_token=True)
-            keys = answer.raise_for_status().json()
+            token = answer.raise_for_status().json()
+            keys = (await client.get(about["jwks_uri"])).raise_for_status().json()
         decoded = jwt.decode(token["id_token"], KeySet.import_key_set(keys), ALGORITHMS)
         jwt.JWTClaimsRegistry(
             iss={"essential": True, "value": about["issuer"]},
@@ -180,9 +190,9 @@ def _check_party(claims: dict[str, Any], client: str) -> None:
         raise ValueError("azp")
 
 
-def provider(settings: Settings, tls: SSLContext | None) -> SharedRead[dict[str, Any]]:
+def provider(settings: Settings, outgoing: Outgoing | None) -> SharedRead[dict[str, Any]]:
     """Return the provider's description of itself, which all who sign in share."""
-    return SharedRead(lambda: _discover(settings, tls), {})
+    return SharedRead(lambda: _discover(settings, outgoing), {})
 
 
 async def _discovered(request: Request) -> dict[str, Any]:
@@ -191,17 +201,14 @@ async def _discovered(request: Request) -> dict[str, Any]:
     return await shared.newer_than(time.monotonic() - DISCOVERED_SECONDS)
 
 
-async def _discover(settings: Settings, tls: SSLContext | None) -> dict[str, Any]:
+async def _discover(settings: Settings, outgoing: Outgoing | None) -> dict[str, Any]:
     """Ask the provider for its description of itself."""
-    import httpx
-
+    assert outgoing is not None
     url = f"{settings.oidc_issuer.rstrip('/')}/.well-known/openid-configuration"
     try:
-        async with (
-            asyncio.timeout(PROVIDER_SECONDS),
-            httpx.AsyncClient(verify=tls or True) as client,
-        ):
-            about: dict[str, Any] = dict((await client.get(url)).raise_for_status().json())
+        async with asyncio.timeout(PROVIDER_SECONDS):
+            answer = await outgoing.client.get(url)
+            about: dict[str, Any] = dict(answer.raise_for_status().json())
     except Exception:
         # An unusable proxy, a name that does not resolve, an answer that is not JSON, and so on.
         raise Problem(503, "the identity provider does not answer: sign in with a key") from None
@@ -212,20 +219,12 @@ async def _discover(settings: Settings, tls: SSLContext | None) -> dict[str, Any
     return about
 
 
-def _client(request: Request) -> Any:
-    """A client for one exchange with the provider: it may keep cookies, so it is not shared."""
-    from authlib.integrations.httpx_client import AsyncOAuth2Client
-
-    settings = _settings(request)
-    return AsyncOAuth2Client(
-        settings.oidc_client,
-        settings.oidc_secret,
-        scope=SCOPE,
-        redirect_uri=_redirect_url(settings, request),
-        timeout=PROVIDER_SECONDS,
-        # Made once: certificates take a hundred times as long to load as a client to make.
-        verify=request.app.state.tls or True,
-    )
+def _credentials(settings: Settings) -> httpx.Auth:
+    """The client's id and secret as RFC 6749 sends them; nothing for a client without a secret."""
+    if not settings.oidc_secret:
+        return httpx.Auth()
+    name, secret = (quote(text, safe="") for text in (settings.oidc_client, settings.oidc_secret))
+    return httpx.BasicAuth(name, secret)
 
 
 def _redirect_url(settings: Settings, request: Request) -> str:

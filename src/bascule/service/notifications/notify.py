@@ -16,7 +16,8 @@ from bascule.core.errors import InputError
 from bascule.live.api import Store
 from bascule.presentation.report import lines
 from bascule.service.notifications.apprise_process import begin_sending, plugin
-from bascule.service.notifications.webhooks import DEADLINE, EventDelivery, key_of
+from bascule.service.notifications.webhooks import EventDelivery, key_of
+from bascule.service.outgoing import SECONDS
 from bascule.service.reading.store_calls import StoreCalls
 
 LONGEST_TITLE, LONGEST_TEXT = 200, 10_000
@@ -56,11 +57,11 @@ class NotificationTarget:
             self._sending[sent.entry] = begun
         process = self._sending[sent.entry]
         try:
-            async with asyncio.timeout(DEADLINE):
+            async with asyncio.timeout(SECONDS):
                 while process.exitcode is None:
                     await asyncio.sleep(LOOK_EVERY)
         except TimeoutError:
-            return f"not sent within {DEADLINE:g} s"
+            return f"not sent within {SECONDS:g} s"
         del self._sending[sent.entry]
         return None if process.exitcode == 0 else "not delivered"
 

@@ -14,13 +14,13 @@ import json
 import time
 from dataclasses import dataclass
 from hashlib import sha256
-from ssl import SSLContext
 from typing import Any, Protocol
 
 import httpx
 
 from bascule.live.api import Store, moment
 from bascule.live.storage.statements import execute, fetch, shared_time
+from bascule.service.outgoing import SECONDS, Outgoing
 from bascule.service.reading.store_calls import StoreCalls
 from bascule.service.settings import shown_url, webhook_key
 from bascule.service.telemetry import log
@@ -33,9 +33,6 @@ WAITS = (5.0, 30.0, 120.0, 600.0, 3600.0, 21600.0, 86400.0)
 
 LEASE = 60.0
 """Seconds for which a delivery is left to the worker that claimed it."""
-
-DEADLINE = 10.0
-"""Seconds for one attempt as a whole, from the connection to the status of the answer."""
 
 AT_ONCE = 5
 """Deliveries of one URL claimed at once: all their attempts end within the lease."""
@@ -130,13 +127,13 @@ async def send(
     headers = {"Content-Type": "application/json", **signed(sent.id, sent.body, secret, int(now))}
     try:
         async with (
-            asyncio.timeout(DEADLINE),
+            asyncio.timeout(SECONDS),
             # The body of the answer is not read: it may have no end.
             client.stream("POST", url, content=sent.body, headers=headers) as answer,
         ):
             return None if answer.is_success else f"answered {answer.status_code}"
     except TimeoutError:
-        return f"no answer within {DEADLINE:g} s"
+        return f"no answer within {SECONDS:g} s"
 
 
 def key_of(kind: str, url: str) -> str:
@@ -167,8 +164,8 @@ class Webhook:
 
     what = "webhook"
 
-    def __init__(self, url: str, secret: str, tls: SSLContext) -> None:
-        self._url, self._secret, self._tls = url, secret, tls
+    def __init__(self, url: str, secret: str, outgoing: Outgoing) -> None:
+        self._url, self._secret, self._outgoing = url, secret, outgoing
         self.key, self.shown = key_of("webhook", url), shown_url(url)
 
     async def deliver(
@@ -178,8 +175,8 @@ class Webhook:
         sent: EventDelivery,
     ) -> str | None:
         """Send an event; None if it was received, or else why not."""
-        async with httpx.AsyncClient(timeout=DEADLINE, verify=self._tls) as client:
-            return await send(client, self._url, sent, self._secret, time.time())
+        client = self._outgoing.client
+        return await send(client, self._url, sent, self._secret, time.time())
 
 
 async def attempt(

@@ -16,7 +16,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
 
-import httpx
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
@@ -36,17 +35,22 @@ from bascule.service.api import health as operation
 from bascule.service.api.schemas.openapi import describe
 from bascule.service.auth import oidc
 from bascule.service.auth.keys import Keyring, write_probe
-from bascule.service.auth.rate_limits import Buckets
+from bascule.service.auth.rate_limits import Buckets, RecentTokens
+from bascule.service.outgoing import Outgoing
 from bascule.service.page.creation.plans import Creations
 from bascule.service.planner import Planner
 from bascule.service.reading.shared import ExperimentCache, SharedRenders, UnitRequests
 from bascule.service.reading.store_calls import SharedRead, StoreCalls
+from bascule.service.reading.turns import Turns
 from bascule.service.responses import Problem, encode, problem_of, refusal
 from bascule.service.server import background
 from bascule.service.server.middleware import RequestMiddleware
 from bascule.service.server.tuning import tuned
 from bascule.service.settings import Settings
 from bascule.service.telemetry import Metrics
+
+MOST_LINKS, MOST_LINKS_OF_ONE = 1000, 100
+"""Links that are asked for at once: by all, and with one key."""
 
 FROM_BROWSERS = ["Content-Type", "X-API-Key", "Authorization", "If-None-Match"]
 
@@ -85,14 +89,15 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
     app.state.probe = SharedRead(
         lambda: app.state.calls.short(write_probe, store, time.time()), None
     )
-    has_clients = bool(settings.oidc_issuer or settings.webhooks)
-    app.state.tls = httpx.create_ssl_context() if has_clients else None
-    app.state.oidc_provider = oidc.provider(settings, app.state.tls)
+    app.state.outgoing = Outgoing() if settings.oidc_issuer or settings.webhooks else None
+    app.state.oidc_provider = oidc.provider(settings, app.state.outgoing)
     app.state.planner = Planner()
+    app.state.links = Turns(MOST_LINKS, MOST_LINKS_OF_ONE, "links")
     app.state.creations = Creations()
     app.state.metrics = Metrics()
     app.state.guesses = Buckets(settings.guesses / 60, settings.guesses)
     app.state.rates = Buckets(settings.rate, settings.rate)
+    app.state.recent_tokens = RecentTokens()
     app.state.description = SharedRead(
         lambda: app.state.calls.compute(lambda: encode(app.openapi())), b""
     )
@@ -120,7 +125,7 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
             allow_headers=FROM_BROWSERS,
             expose_headers=["ETag", "Retry-After"],
         )
-    app.add_middleware(RequestMiddleware, metrics=app.state.metrics, largest=settings.largest_body)
+    app.add_middleware(RequestMiddleware, state=app.state)
     return app
 
 
@@ -135,6 +140,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             await background.stop(tasks)
             await app.state.planner.close()
             await app.state.calls.close()
+            if app.state.outgoing is not None:
+                await app.state.outgoing.close()
     if app.state.at_end is not None:
         app.state.at_end()
 

@@ -41,7 +41,7 @@ def start(app: FastAPI) -> list[asyncio.Task[None]]:
     ]
     targets: list[webhooks.Recipient] = [
         *(
-            webhooks.Webhook(url, settings.webhook_secret, app.state.tls)
+            webhooks.Webhook(url, settings.webhook_secret, app.state.outgoing)
             for url in settings.webhooks
         ),
         *map(notify.NotificationTarget, settings.notify),

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from bascule.service.auth.access import is_known
 from bascule.service.auth.rate_limits import source
 from bascule.service.responses import MEDIA_TYPE, Problem, encode
 
@@ -33,9 +34,10 @@ MOST_OF_ADDRESS = 1000
 """Connections of one address at once; a proxy, which has those of many, is not limited."""
 
 CROWDED = 3500
-"""Connections from which on those that are idle and have sent no key give way to others."""
+"""Connections from which on those that have shown no valid key give way to others."""
 
-CREDENTIALS = (b"authorization", b"x-api-key", b"cookie")
+MOST_PIPELINED = 16
+"""Requests of one connection that wait for the answer to another."""
 
 READING_PATIENCE = 30.0
 """Seconds in which a client has to make room for more of an answer."""
@@ -48,11 +50,10 @@ class GuardedProtocol(HttpToolsProtocol):
     most_of_address: int | None = MOST_OF_ADDRESS
     by_address: ClassVar[Counter[str]] = Counter()
     """Connections, by address."""
-    idle: ClassVar[dict[GuardedProtocol, None]] = {}
-    """Connections without a key that wait for a request, the oldest first."""
+    strangers: ClassVar[dict[GuardedProtocol, None]] = {}
+    """Connections that have shown no valid key or session, by their last answer, oldest first."""
 
     _source = ""
-    _has_key = False
     # The time by which a request must be complete, and the timer that checks it.
     _due: float | None = None
     _sender: asyncio.TimerHandle | None = None
@@ -71,9 +72,9 @@ class GuardedProtocol(HttpToolsProtocol):
         if limit is not None and self.by_address[self._source] > limit:
             self._refuse(Problem(429, f"more than {limit:,} connections of one address: use fewer"))
             return
-        if len(self.connections) > CROWDED and self.idle:
-            next(iter(self.idle)).transport.abort()
-        self.idle[self] = None
+        if len(self.connections) > CROWDED and self.strangers:
+            next(iter(self.strangers)).transport.abort()
+        self.strangers[self] = None
         self._await_request()
 
     def data_received(self, data: bytes) -> None:
@@ -93,24 +94,25 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """Begin a request, whose head has to follow in time."""
+        if len(self.pipeline) >= MOST_PIPELINED:
+            # All that are in one packet are parsed in one step of the event loop.
+            self._refuse_parsing(Problem(429, "too many requests at once: wait for their answers"))
         super().on_message_begin()
         self._in_head, self._head = True, 0
-        self.idle.pop(self, None)
         self._await_request()
 
     def on_url(self, url: bytes) -> None:
         """Take a part of the request's address."""
         self._head += len(url)
         if self._head > LARGEST_HEAD:
-            self._refuse_head()
+            self._refuse_parsing(_head_too_large())
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header or a trailer."""
         self._head += len(name) + len(value) + 4
         if self._head > LARGEST_HEAD:
-            self._refuse_head()
-        self._has_key = self._has_key or name.lower() in CREDENTIALS
+            self._refuse_parsing(_head_too_large())
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
@@ -126,8 +128,8 @@ class GuardedProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """Wait for the next request."""
         super().on_response_complete()
-        if not self._has_key and not self.transport.is_closing():
-            self.idle[self] = None
+        if self.strangers.pop(self, 0) is None and not is_known(self.cycle.scope):
+            self.strangers[self] = None
 
     def send_400_response(self, msg: str) -> None:
         """Answer a request that cannot be parsed, or whose head is too large."""
@@ -154,7 +156,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the timers of a connection that is gone."""
         self._sender, self._reader = _cancelled(self._sender), _cancelled(self._reader)
-        self.idle.pop(self, None)
+        self.strangers.pop(self, None)
         self.by_address[self._source] -= 1
         if not self.by_address[self._source]:
             del self.by_address[self._source]
@@ -174,10 +176,10 @@ class GuardedProtocol(HttpToolsProtocol):
         elif self._due is not None:
             self._give_up()
 
-    def _refuse_head(self) -> None:
-        self._refusal = _head_too_large()
+    def _refuse_parsing(self, problem: Problem) -> NoReturn:
+        self._refusal = problem
         # The parser reports it as an error of its own, which ends in `send_400_response`.
-        raise ValueError("head too large")
+        raise ValueError(problem.detail)
 
     def _give_up(self) -> None:
         self._due = None
@@ -221,7 +223,7 @@ def guarded(largest_body: int, has_proxy: bool = False) -> type[GuardedProtocol]
         "largest_request": largest,
         "most_of_address": None if has_proxy else MOST_OF_ADDRESS,
         "by_address": Counter(),
-        "idle": {},
+        "strangers": {},
     }
     return type("GuardedProtocol", (GuardedProtocol,), own)
 

@@ -6,10 +6,12 @@ import asyncio
 import time
 from typing import Any
 
-from starlette.requests import ClientDisconnect
+from starlette.datastructures import State
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bascule.core.errors import InputError, StoreError
+from bascule.service.auth.access import COOKIE, session_of
 from bascule.service.auth.rate_limits import Buckets, source
 from bascule.service.responses import Problem, problem_of, refusal, unavailable
 from bascule.service.settings import MOST_FIELDS
@@ -34,7 +36,6 @@ NOT_KEPT = (b"cache-control", b"no-store")
 
 QUIET = ("/healthz", "/readyz", "/metrics", "/ofrep", "/static")
 REFUSED = (401, 403, 413, 429)
-CREDENTIALS = (b"authorization", b"x-api-key", b"cookie")
 CLOSED = "the handler is closed"
 
 LARGEST_SIGN_IN, LONGEST_QUERY = 10_000, 8_000
@@ -50,10 +51,11 @@ PROGRAMS = ("/v1", "/ofrep", "/healthz", "/readyz", "/metrics", "/static")
 class RequestMiddleware:
     """ASGI middleware; plain, since it is around the requests that have to be quick."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, largest: int) -> None:
+    def __init__(self, app: ASGIApp, state: State) -> None:
         self._app = app
-        self._metrics = metrics
-        self._largest = largest
+        self._state = state
+        self._metrics: Metrics = state.metrics
+        self._largest: int = state.settings.largest_body
         self._strangers = Buckets(STRANGERS_RATE, STRANGERS_BURST)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -85,8 +87,8 @@ class RequestMiddleware:
                 raise ClientDisconnect from error
 
         try:
-            if not scope["path"].startswith(PROGRAMS) and _is_stranger(scope):
-                self._check_stranger(scope)
+            if not scope["path"].startswith(PROGRAMS):
+                await self._check_stranger(scope)
             length = _length(scope)
             largest = LARGEST_SIGN_IN if scope["path"] == "/sign-in" else self._largest
             if scope.get("query_string", b"").count(b"&") >= MOST_FIELDS:
@@ -120,12 +122,22 @@ class RequestMiddleware:
         finally:
             self._tell(scope, method, status or 500, time.perf_counter() - since)
 
-    def _check_stranger(self, scope: Scope) -> None:
-        """Raise if a request without a key or a session is too long, or one of too many."""
+    async def _check_stranger(self, scope: Scope) -> None:
+        """Raise if a request for a page without a session is too long, or one of too many.
+
+        A session is looked up where its token was not used lately and the limit is reached.
+        """
+        token = Request(scope).cookies.get(COOKIE)
+        if token in self._state.recent_tokens:
+            return
         if len(scope.get("query_string", b"")) > LONGEST_QUERY:
             raise Problem(414, f"the query is too long: send at most {LONGEST_QUERY:,} bytes")
         client = scope.get("client")
-        self._strangers.take(source(client[0]) if client else "")
+        try:
+            self._strangers.take(source(client[0]) if client else "")
+        except Problem:
+            if token is None or await session_of(self._state, token) is None:
+                raise
 
     def _tell(self, scope: Scope, method: str, status: int, seconds: float) -> None:
         route: Any = scope.get("route")
@@ -145,11 +157,6 @@ class RequestMiddleware:
                 seconds=round(seconds, 6),
                 address=client[0] if client else None,
             )
-
-
-def _is_stranger(scope: Scope) -> bool:
-    """Whether a request has neither a key nor a cookie."""
-    return not any(name in CREDENTIALS for name, _ in scope["headers"])
 
 
 def _length(scope: Scope) -> int:

@@ -1,0 +1,34 @@
+"""The HTTP client with which the service calls others: an identity provider, and webhooks."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+
+import httpx
+
+SECONDS = 10.0
+"""How long a call may take."""
+
+
+class Outgoing:
+    """One client for all calls, which keeps no cookies.
+
+    Certificates take a hundred times as long to load as a call to prepare: they are loaded when the
+    service starts. The client is made by the first call, since a proxy of the environment that
+    cannot be used must not keep the service from starting.
+    """
+
+    def __init__(self) -> None:
+        self._tls = httpx.create_ssl_context()
+
+    @cached_property
+    def client(self) -> httpx.AsyncClient:
+        """The client."""
+        no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
+        return httpx.AsyncClient(timeout=SECONDS, verify=self._tls, cookies=no_cookies)
+
+    async def close(self) -> None:
+        """Close the connections that are kept."""
+        if "client" in self.__dict__:
+            await self.client.aclose()

@@ -1,0 +1,77 @@
+"""Turns at what only one caller at a time can have, fair by caller."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from bascule.service.responses import unavailable
+
+MOST_SERVED = 1000
+"""Callers whose last turn is remembered."""
+
+
+class Turns:
+    """Turns at a resource for one caller at a time; the caller with the oldest turn is next.
+
+    At most `most` are asked for at once, and `most_of_one` by one caller; `name` says of what.
+    """
+
+    def __init__(self, most: int, most_of_one: int, name: str) -> None:
+        self._most, self._most_of_one, self._name = most, most_of_one, name
+        self._asked: Counter[str] = Counter()
+        self._is_taken = False
+        self._waiting: dict[asyncio.Future[None], str] = {}
+        self._served: dict[str, None] = {}
+        """The callers who had a turn, the last one at the end."""
+
+    @property
+    def asked(self) -> int:
+        """How many have a turn or wait for one."""
+        return self._asked.total()
+
+    @asynccontextmanager
+    async def turn(self, who: str, is_limited: bool = True) -> AsyncIterator[None]:
+        """Wait for a turn and have it inside this block; refused where too many wait."""
+        if is_limited and (self.asked >= self._most or self._asked[who] >= self._most_of_one):
+            raise unavailable(f"too many {self._name} are asked for at once: wait for one")
+        self._asked[who] += 1
+        try:
+            await self._wait(who)
+            try:
+                yield
+            finally:
+                self._call_next()
+        finally:
+            self._asked[who] -= 1
+            # Without those who wait for nothing, which would be kept for ever.
+            self._asked = +self._asked
+
+    async def _wait(self, who: str) -> None:
+        if self._is_taken:
+            called = asyncio.get_running_loop().create_future()
+            self._waiting[called] = who
+            try:
+                await called
+            except asyncio.CancelledError:
+                if self._waiting.pop(called, None) is None:
+                    # It was called, and leaves.
+                    self._call_next()
+                raise
+        self._is_taken = True
+        self._served.pop(who, None)
+        self._served[who] = None
+        if len(self._served) > MOST_SERVED:
+            del self._served[next(iter(self._served))]
+
+    def _call_next(self) -> None:
+        """Call the caller whose last turn is longest ago; of several, the first in the queue."""
+        places = {caller: place for place, caller in enumerate(self._served)}
+        order = {called: places.get(caller, -1) for called, caller in self._waiting.items()}
+        self._is_taken = bool(order)
+        if order:
+            called = min(order, key=order.__getitem__)
+            del self._waiting[called]
+            called.set_result(None)
