@@ -16,13 +16,14 @@ from bascule.steering.targets import Unleash
 
 MEASURE = DESIGN.measure
 ARMS, BINARY = DESIGN.arms, DESIGN.outcome
-GUARDRAIL = bs.Metric("latency", bs.Gaussian(30), margin=5, measure=bs.Measure("1h", "sum"))
+SPEED = bs.Metric("speed", bs.Gaussian(30), margin=5, measure=bs.Measure("1h", "mean"))
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"targets": {}}, "targets is not a field of test"),
+        ({"metrics": {"speed": {}}}, "speed is not a field of metrics"),
         ({"exposures": {"query": "x"}}, "source is missing from exposures"),
         ({"outcomes": "log.csv"}, "outcomes must be an object"),
         ({"outcomes": {"source": "x.csv", "arm": "a"}}, "arm is not a field of outcomes"),
@@ -48,10 +49,10 @@ def test_files_that_are_refused(tmp_path: Path, changes: dict[str, Any], message
     [
         (bs.Design(ARMS, BINARY, bs.Tilt(3)), "plan it with a window"),
         (bs.Design(ARMS, BINARY, bs.UCB(2), measure=MEASURE), "cannot be steered"),
-        (bs.Design(ARMS, BINARY, bs.Tilt(3), measure=MEASURE, metrics=[GUARDRAIL]), "guardrails"),
+        (bs.Design(ARMS, BINARY, bs.Tilt(3), measure=MEASURE, metrics=[SPEED]), "one number"),
         (
             bs.Design(ARMS, bs.Gaussian(1), bs.Tilt(3), measure=bs.Measure("1d", "mean", 0)),
-            "without a value",
+            "one number for each metric",
         ),
     ],
 )

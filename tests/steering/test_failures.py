@@ -215,7 +215,8 @@ def test_outcomes_that_are_late_keep_units_from_counting(team: Team) -> None:
     kept, team.outcomes = team.outcomes, [row for row in team.outcomes if row[1] <= newest]
     team.load()
     run = team.steer()
-    assert run.newest == newest
+    assert run.log is not None
+    assert run.log.newest == newest
     (block,) = rows(team, "block")
     assert read_time(block["until"]) == newest - timedelta(hours=12)
     team.outcomes = kept

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import bascule as bs
 from bascule.cli.main import main
 from bascule.steering.evidence import fold_blocks
 from bascule.steering.ledger import read_time
+from bascule.steering.reading import Counts
 
 
 @pytest.fixture
@@ -38,7 +38,8 @@ def test_the_better_arm_gets_more_and_wins(team: Team) -> None:
     shares = [row["shares"]["green"] for row in team.ledger if row["what"] == "in force"]
     assert shares[0] == 0.5
     assert 0.5 < max(shares[1:-1]) <= 8 / 9 + 0.001
-    assert run.contrasts[0].low >= 0.0
+    assert run.status is not None
+    assert run.status.contrasts[0].low >= 0.0
     assert "Ship green" in str(run)
     again = team.steer()
     assert (again.state, again.winner, again.after) == ("decided", "green", run.after)
@@ -63,7 +64,8 @@ def test_fewer_is_better_where_the_goal_says_so(tmp_path: Path) -> None:
     )
     run = Team(tmp_path, goal).until_decided(400, {"control": 0.2, "green": 0.05})
     assert run.winner == "green"
-    assert run.contrasts[0].difference < 0.0
+    assert run.status is not None
+    assert run.status.contrasts[0].difference < 0.0
 
 
 def test_a_dry_run_changes_nothing(team: Team) -> None:
@@ -96,11 +98,12 @@ def test_units_whose_windows_are_open_do_not_count(team: Team) -> None:
     team.steer()
     team.users(400, {"control": 0.2, "green": 0.2})
     run = team.steer()
-    assert run.evidence is not None
-    assert run.newest is not None
-    assert 0 < run.evidence.statistics.units < 300
+    assert run.status is not None
+    assert run.log is not None
+    assert run.log.newest is not None
+    assert 0 < run.status.matured < 300
     (block,) = (row for row in team.ledger if row["what"] == "block")
-    assert (run.newest - read_time(block["until"])).total_seconds() == 43_200
+    assert (run.log.newest - read_time(block["until"])).total_seconds() == 43_200
 
 
 def test_a_calendar_withholds_a_decision(tmp_path: Path) -> None:
@@ -111,7 +114,7 @@ def test_a_calendar_withholds_a_decision(tmp_path: Path) -> None:
     for _ in range(10):
         team.users(400, {"control": 0.1, "green": 0.3})
         run = team.steer()
-        states.append((run.state, run.withheld is not None))
+        states.append((run.state, run.status is not None and run.status.withheld is not None))
     assert ("running", True) in states
     assert states[-1] == ("decided", False)
     assert team.day >= 9
@@ -125,10 +128,11 @@ def test_futility_waits_for_the_minimum_duration(
     design = bs.Design(
         ["a", "b"], bs.Bernoulli(), rule, measure=bs.Measure("1d", "any"), min_days=min_days
     )
-    alike = {arm: {0.0: 245, 1.0: 105} for arm in design.arms}
-    clock = 86_400.0 * day
-    found = fold_blocks(design, [alike], "test", [clock], clock, math.inf)
-    assert (found.decision, found.reason, found.until) == (None, reason, None)
+    alike: Counts = {arm: {(0.0,): 245, (1.0,): 105} for arm in design.arms}
+    clock = 86_400.0 * (1 + day)
+    found = fold_blocks(design, [alike], "test", [clock], clock)
+    ending = found.state.ending
+    assert (ending.verdict, ending.held, found.reason) == (None, None, reason)
 
 
 def test_exit_codes_and_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ import pytest
 from bench.steering import PER_DAY, design_of, ties
 
 import bascule as bs
+from bascule.core.calendar import DAY
 from bascule.core.course_rows import terms_of
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.rounds import course_in_rounds, in_rounds, next_shares, rounds_loop
@@ -19,7 +20,8 @@ from bascule.simulation.kernels.compiled import compile_loop
 from bascule.simulation.kernels.guards import room_for_test
 from bascule.simulation.result import Estimate
 from bascule.simulation.steered import simulate_steered
-from bascule.steering.evidence import ordered
+from bascule.steering.evidence import fold_blocks, generator_of, ordered
+from bascule.steering.reading import Counts, Outcomes
 
 pytestmark = pytest.mark.slow
 
@@ -54,24 +56,25 @@ def test_the_compiled_loop_is_that_of_a_run() -> None:
     design = design_of(0.06, "1d")
     procedure = design.procedure
     assert isinstance(procedure, BlockProcedure)
-    rng = np.random.default_rng(3)
-    number, powers = in_rounds([rng.binomial(1, p, 3000).astype(float) for p in (0.05, 0.1)])
-    rows = procedure.rows(procedure.empty())
-    arrays = [np.array(part) for part in rows]
+    block: Counts = {"control": {(0.0,): 2850, (1.0,): 150}, "variant": {(0.0,): 2700, (1.0,): 300}}
+    run = fold_blocks(design, [block], "test", [DAY], DAY).state
+    assert run.ending.verdict is not None
+    assert run.ending.verdict.name == "variant"
+    generator = generator_of("test/0")
+    arms = [ordered(block[arm], generator)[:, 0] for arm in design.arms]
+    number, powers = in_rounds(arms)
+    rows = [np.array(part) for part in procedure.rows(procedure.empty())]
     course, columns = course_in_rounds(design)
-    plain = rounds_loop(course, columns)
-    compiled: Any = compile_loop(rounds_loop, course, columns)
     test, marks = room_for_test(2)
-    course.start(test, marks, *rows, rows, 2)
-    lists = [power.tolist() for power in powers]
-    terms = terms_of(design, procedure.params, procedure.params, 1.0)
-    end = plain(test, marks, *rows, 2, 1.0, terms, number, lists)
-    assert end.winner == 1
+    course.start(test, marks, *rows, rows[0], 2)
     # Simulations keep no lifts.
     params = compiled_params(procedure)._replace(direction=procedure.params.direction)
     terms = terms_of(design, params, params, 1.0)
-    assert end == compiled(test, marks, *arrays, 2, 1.0, terms, number, np.array(powers))
-    for mine, theirs in zip(rows, arrays, strict=True):
+    compiled: Any = compile_loop(rounds_loop, course, columns)
+    end = compiled(test, marks, *rows, 2, 1.0, terms, number, np.array(powers))
+    assert end.winner == 1
+    assert [arm.units for arm in run.once.arms] == powers[0][: end.rounds].sum(axis=0).tolist()
+    for mine, theirs in zip(run.once.pairs, rows[1], strict=True):
         assert np.array(mine) == pytest.approx(theirs, rel=1e-9)
 
 
@@ -87,14 +90,12 @@ def test_rounds_have_every_unit_once() -> None:
 
 
 def test_the_order_is_blind_to_outcomes() -> None:
-    places = [
-        np.flatnonzero(ordered({0.0: 90, 1.0: 10}, np.random.default_rng(seed)))
-        for seed in range(500)
-    ]
+    mixed: dict[Outcomes, int] = {(0.0,): 90, (1.0,): 10}
+    places = [np.flatnonzero(ordered(mixed, np.random.default_rng(seed))) for seed in range(500)]
     # The mean place of a conversion is that of any unit.
     mean = float(np.mean(places))
     assert abs(mean - 49.5) < 3.0 * math.sqrt((100**2 - 1) / 12.0 / 5000)
-    first, again = (ordered({0.0: 60, 1.0: 40}, np.random.default_rng(1)) for _ in range(2))
+    first, again = (ordered(mixed, np.random.default_rng(1)) for _ in range(2))
     assert np.array_equal(first, again)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,35 +17,48 @@ from bascule.core.inputs.serialization import read_json
 from bascule.core.metrics.measure import Measure, seconds
 from bascule.steering.targets import Target, target_of
 
-FIELDS = ("name", "design", "exposures", "outcomes", "target", "settle")
+FIELDS = ("name", "design", "exposures", "outcomes", "metrics", "target", "settle")
 OF_EXPOSURES = ("source", "query", "unit", "arm", "time")
 OF_OUTCOMES = ("source", "query", "unit", "value", "time", "time_format")
 
 SETTLE = "1m"
 """Default of the time for which SDKs may serve earlier shares from their caches."""
 
-NOT_STEERED = {
-    "metrics": "guardrails and other metrics",
-    "covariates": "covariates",
-}
-"""Parts of a design that steering does not have, in words."""
+
+@dataclass(frozen=True, slots=True)
+class OutcomeTable:
+    """The events of one metric: where they are, and the column with their values.
+
+    `design` has the arms with the model and the measure of this metric.
+    """
+
+    name: str
+    log: Log
+    value: str | None
+    design: Design
+
+    @property
+    def measure(self) -> Measure:
+        """How the events of a unit are combined."""
+        assert self.design.measure is not None
+        return self.design.measure
 
 
 @dataclass(frozen=True, slots=True)
 class SteeredTest:
     """A test on the flags of another tool.
 
-    `exposures` has a row each time a unit was served an arm, and `outcomes` the events that count.
-    `settle` is for how many seconds after a change of shares units may still get earlier ones.
+    `exposures` has a row each time a unit was served an arm. `outcomes` are the events that count:
+    those of the primary metric, and of each other metric in the order of the design. `settle` is
+    for how many seconds after a change of shares units may still get earlier ones.
     """
 
     name: str
     path: Path
     design: Design
     exposures: Log
-    outcomes: Log
     arm: str | None
-    value: str | None
+    outcomes: tuple[OutcomeTable, ...]
     target: Target
     settle: float
 
@@ -55,33 +68,34 @@ class SteeredTest:
         return self.path.with_suffix(".ledger")
 
     @property
-    def measure(self) -> Measure:
-        """The measure of a unit's outcome."""
-        assert self.design.measure is not None
-        return self.design.measure
+    def matures(self) -> float:
+        """Seconds after which all windows of a unit have closed."""
+        return self.design.matures(0.0) or 0.0
 
     @classmethod
     def load(cls, path: str | Path) -> SteeredTest:
         """Read the file of a test; its paths are relative to its own folder."""
         path = Path(path).absolute()
         data, folder = with_secrets(read_json(path, "test")), path.parent
-        if not isinstance(data, dict):
-            raise InputError("test", f"test: {path} must hold an object, as {{...}}")
         _check_fields("test", data, FIELDS, ("design", "exposures", "outcomes", "target"))
-        for part in ("exposures", "outcomes", "target"):
-            if not isinstance(data[part], dict):
-                raise InputError(part, f"{part} must be an object, as {{...}} (got {data[part]!r})")
-        exposures, outcomes = data["exposures"], data["outcomes"]
+        exposures = data["exposures"]
         _check_fields("exposures", exposures, OF_EXPOSURES, ("source",))
-        _check_fields("outcomes", outcomes, OF_OUTCOMES, ("source",))
+        design = checked(Design.load(folder / str(data["design"])))
+        tables = {"outcomes": data["outcomes"], **data.get("metrics", {})}
+        names = ("outcomes", *(metric.name for metric in design.metrics))
+        _check_fields("metrics", tables, names, names)
+        for name, table in tables.items():
+            _check_fields(name, table, OF_OUTCOMES, ("source",))
         return cls(
             str(data.get("name", path.stem)),
             path,
-            checked(Design.load(folder / str(data["design"]))),
+            design,
             _log(exposures, folder),
-            _log(outcomes, folder),
             exposures.get("arm"),
-            outcomes.get("value"),
+            tuple(
+                OutcomeTable(name, _log(tables[name], folder), tables[name].get("value"), own)
+                for name, own in zip(names, (design, *design.metric_designs), strict=True)
+            ),
             target_of(data["target"], folder),
             seconds("settle", data.get("settle", SETTLE)),
         )
@@ -112,31 +126,30 @@ def with_secrets(value: Any) -> Any:
 
 def checked(design: Design) -> Design:
     """Return a design that can be steered; refuse any other."""
-    for name, words in NOT_STEERED.items():
-        if getattr(design, name):
-            raise InputError(
-                name,
-                f"{words} are not available in steered tests: leave {name} out of the design, or "
-                "run a live test",
-            )
-    measure = design.measure
-    if measure is None or measure.window is None:
+    if design.covariates:
+        raise InputError(
+            "covariates",
+            "covariates are not used in steered tests: plan the test without them (it takes a "
+            "little longer), or run a live test",
+        )
+    if design.measure is None or design.measure.window is None:
         raise InputError(
             "measure",
             "a steered test has to know when a unit counts: plan it with a window, as "
             "bascule plan --window 7d",
         )
-    if measure.may_lack:
-        raise InputError(
-            "measure",
-            f'aggregate "{measure.aggregate}" leaves units without a value, which is not available '
-            'in steered tests: use "any" or "sum"',
-        )
-    if design.procedure.counts != "blocks" or design.outcome.pairs:
+    for own in (design, *design.metric_designs):
+        if own.outcome.pairs or own.measure is None or own.measure.may_lack:
+            raise InputError(
+                "measure",
+                f"{own.outcome!r} cannot be steered: every unit of a steered test has one number "
+                'for each metric; use the aggregate "any" or "sum", in which no event is 0',
+            )
+    if design.procedure.counts != "blocks":
         raise InputError(
             "design",
             f"{design.rule.label} on {design.outcome!r} cannot be steered: a steered test takes a "
-            "rule in blocks, as bascule plan gives, and one number per unit",
+            "rule in blocks, as bascule plan gives",
         )
     if design.procedure.uses_signals:
         raise InputError(
@@ -146,9 +159,9 @@ def checked(design: Design) -> Design:
     return design
 
 
-def _check_fields(
-    noun: str, data: Mapping[str, Any], known: tuple[str, ...], needed: tuple[str, ...]
-) -> None:
+def _check_fields(noun: str, data: Any, known: Sequence[str], needed: Sequence[str]) -> None:
+    if not isinstance(data, Mapping):
+        raise InputError(noun, f"{noun} must be an object, as {{...}} (got {data!r:.80})")
     for name in data:
         if name not in known:
             raise InputError(name, f"{name} is not a field of {noun}: it has {', '.join(known)}")

@@ -1,128 +1,156 @@
 """Evidence of a steered test: the units of a block are folded as rounds of the planned procedure.
 
 Within a block every unit had the same chance of each arm, so its units may be taken in any order
-that is blind to outcomes. docs/research/steering.md has the proof.
+that is blind to outcomes. The rounds are counted and judged by the steps of live tests.
+docs/research/steering.md has the proof.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from bascule.core.calendar import DAY
-from bascule.core.course_rows import MARKS, TEST, UNTIL, terms_of
 from bascule.core.design import Design
 from bascule.core.ending import cap_met
-from bascule.core.evidence.families.rows import ACTIVE
-from bascule.core.procedures.base import Decision
-from bascule.core.procedures.blocks.procedure import END_REASONS
-from bascule.core.progress import block_procedure
-from bascule.core.rounds import (
-    course_in_rounds,
-    in_rounds,
-    is_withheld,
-    rounds_loop,
-    statistics_of,
-    with_rounds,
+from bascule.core.position import may_ship, still_compared
+from bascule.core.progress import fold_block, next_block
+from bascule.core.rounds import in_rounds
+from bascule.core.statistics import ArmStatistics
+from bascule.core.types import FloatArray
+from bascule.live.steps.folding import (
+    announce,
+    announced,
+    due_announcement,
+    due_removals,
+    is_final,
+    plan_ends,
+    take_out,
+    with_latest,
 )
-from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.core.types import NOBODY, FloatArray
-from bascule.steering.reading import Counts
+from bascule.live.storage.state import ExperimentState, Folding
+from bascule.steering.reading import Counts, Outcomes
 
 
 @dataclass(frozen=True, slots=True)
 class SteeringEvidence:
     """Evidence of the blocks of a test, up to its decision or end if there is one."""
 
-    statistics: Statistics
-    decision: Decision | None
+    state: ExperimentState
+    """The state of a live test with these outcomes."""
     reason: str | None
-    """Why the test is over without a decision: horizon, futility or cap."""
-    until: float | None
-    """Until when a decision is withheld."""
+    """Why the test is over without a decision: horizon, futility, guardrails or cap."""
     clipped: int
     """Outcomes beyond the limits of the model, which count as the nearest limit."""
     unpaired: int
     """Units of blocks in which an active arm has none, so that nothing can be compared."""
 
 
-def ordered(values: dict[float, int], generator: np.random.Generator) -> FloatArray:
-    """Return the outcomes of an arm in a random order.
+def ordered(outcomes: Mapping[Outcomes, int], generator: np.random.Generator) -> FloatArray:
+    """Return the outcomes of an arm in a random order: a row per unit, a column per metric.
 
     What is drawn depends on the number of units alone, and not on their outcomes.
     """
-    sizes = list(values.values())
-    outcomes = np.repeat(np.array(list(values), dtype=float), sizes)
-    return outcomes[generator.permutation(len(outcomes))]
+    sizes = [outcomes[values] for values in sorted(outcomes)]
+    rows = np.repeat(np.array(sorted(outcomes), dtype=float), sizes, axis=0)
+    return rows[generator.permutation(len(rows))]
 
 
 def fold_blocks(
-    design: Design,
-    blocks: Sequence[Counts],
-    name: str,
-    counted: Sequence[float],
-    now: float,
-    latest: float,
+    design: Design, blocks: Sequence[Counts], name: str, counted: Sequence[float], now: float
 ) -> SteeringEvidence:
     """Fold all blocks of a test, in order, until it is decided or over.
 
-    Times are in seconds since the first unit: `counted` has those at which the blocks counted,
-    `now` is that of the run, and at `latest` a decision is announced at the latest.
+    Times are in seconds since 1970: `counted` has those at which the windows of the blocks closed,
+    and `now` is that of the run.
     """
-    procedure = block_procedure(design)
-    count = procedure.arms
-    course, columns = course_in_rounds(design)
-    loop = rounds_loop(course, columns)
-    terms = terms_of(design, procedure.params, procedure.params, DAY)
-    terms = terms._replace(margin=procedure.margin, latest=latest)
-    test, marks = [0.0] * TEST, [[0] * count for _ in range(MARKS)]
-    arms, pairs = procedure.rows(procedure.empty())
-    course.start(test, marks, arms, pairs, arms, count)
-    sums = [ArmStatistics()] * count
+    state = ExperimentState.empty(design)._replace(folding=Folding())
+    if design.withholds and counted:
+        came = counted[0] - (design.matures(0.0) or 0.0)
+        state = state._replace(enrolment=state.enrolment._replace(origin=came))
+    models = [each.outcome for each in (design, *design.metric_designs)]
+    low, high = [model.low for model in models], [model.high for model in models]
     clipped = unpaired = 0
-    winner, reason = NOBODY, None
+    reason: str | None = None
     for number, (block, clock) in enumerate(zip(blocks, counted, strict=True)):
-        winner = course.announce(test, clock)
-        if winner != NOBODY:
+        if due_announcement(design, state) <= clock:
             break
-        active = [arms[i][ACTIVE] > 0.0 for i in range(count)]
-        raw = _outcomes(design, block, f"{name}/{number}")
-        raw = [arm if active[i] else arm[:0] for i, arm in enumerate(raw)]
-        if any(active[i] and not len(arm) for i, arm in enumerate(raw)):
-            unpaired += sum(map(len, raw))
+        out = still_compared(design, state.latest_once, is_final(state)).out
+        generator = generator_of(f"{name}/{number}")
+        arms = [ordered(block[arm] or {(0.0,) * len(models): 0}, generator) for arm in design.arms]
+        arms = [arm[:0] if place in out else arm for place, arm in enumerate(arms)]
+        if min(len(arm) for place, arm in enumerate(arms) if place not in out) == 0:
+            unpaired += sum(map(len, arms))
             continue
-        limited = [np.clip(arm, design.outcome.low, design.outcome.high) for arm in raw]
-        clipped += sum(int(np.count_nonzero(a != b)) for a, b in zip(raw, limited, strict=True))
-        _, own = in_rounds(limited)
-        rounds, oriented = in_rounds([_oriented(design, arm) for arm in limited])
-        lists = [power.tolist() for power in oriented]
-        stand = loop(test, marks, arms, pairs, count, clock, terms, rounds, lists)
-        sums = with_rounds(sums, own, stand.rounds)
-        winner, reason = stand.winner, str(END_REASONS[stand.ended] or "")
-        goes_on = winner == NOBODY and not reason and not is_withheld(design, test)
-        if goes_on and cap_met(design, statistics_of(sums, arms, pairs)):
+        limited = [np.clip(arm, low, high) for arm in arms]
+        clipped += sum(int(np.count_nonzero(a != b)) for a, b in zip(arms, limited, strict=True))
+        for sums in _rounds(limited, len(models)):
+            state = _folded(design, state, sums, clock)
+            reason = plan_ends(design, state, clock)
+            if state.ending.verdict is not None or reason is not None:
+                break
+        going = state.ending.verdict is None and state.ending.held is None
+        if going and reason is None and cap_met(design, state.once):
             reason = "cap"
-        if winner != NOBODY or reason:
+        if state.ending.verdict is not None or reason is not None:
             break
-    if winner == NOBODY and not reason:
-        winner = course.announce(test, now)
-    decision = procedure.declared(winner)
-    until = test[UNTIL] if winner == NOBODY and is_withheld(design, test) else None
-    statistics = statistics_of(sums, arms, pairs)
-    return SteeringEvidence(statistics, decision, reason or None, until, clipped, unpaired)
+    until = due_announcement(design, state)
+    if until <= now:
+        state = announce(design, state, until)
+    assigned = tuple(arm.units for arm in state.once.arms)
+    state = state._replace(
+        enrolment=state.enrolment._replace(assigned=assigned),
+        ending=state.ending._replace(enrolled=assigned),
+    )
+    return SteeringEvidence(state, reason, clipped, unpaired)
 
 
-def _outcomes(design: Design, block: Counts, label: str) -> list[FloatArray]:
-    """The outcomes of each arm in an order that is drawn from the name of the block."""
+def generator_of(label: str) -> np.random.Generator:
+    """Return the source of a block's order: it is drawn from the name of the block."""
     seed = int.from_bytes(hashlib.sha256(label.encode()).digest()[:8])
-    generator = np.random.default_rng(seed)
-    return [ordered(dict(sorted(block[arm].items())), generator) for arm in design.arms]
+    return np.random.default_rng(seed)
 
 
-def _oriented(design: Design, outcomes: FloatArray) -> FloatArray:
-    """Outcomes of which more is better."""
-    oriented: FloatArray = design.oriented(outcomes)  # type: ignore[arg-type, assignment]
-    return oriented
+def _rounds(arms: Sequence[FloatArray], metrics: int) -> Iterator[list[tuple[ArmStatistics, ...]]]:
+    """Yield the sums of each round: for every metric, those of each arm."""
+    powers = [np.stack(in_rounds([arm[:, k] for arm in arms])[1], -1) for k in range(metrics)]
+    for by_metric in np.stack(powers, 1).tolist():
+        yield [
+            tuple(ArmStatistics(int(units), *sums) for units, *sums in by_arm)
+            for by_arm in by_metric
+        ]
+
+
+def _folded(
+    design: Design, state: ExperimentState, sums: list[tuple[ArmStatistics, ...]], clock: float
+) -> ExperimentState:
+    """Return the state after a further round, as a live test has it after a block."""
+    before = state.latest_once
+    if before.out:
+        out = still_compared(design, before, is_final(state)).out
+        none = ArmStatistics()
+        sums = [tuple(none if i in out else arm for i, arm in enumerate(arms)) for arms in sums]
+    first, *others = sums
+    after = fold_block(design, before, first, metrics=others, is_held=is_final(state))
+    state = with_latest(state, after)._replace(folding=Folding(after.units))
+    state = announced(design, state, clock, before.dropped)
+    while harmful := due_removals(design, state):
+        state, _ = take_out(design, state, design.arms[next(iter(harmful))], None, clock)
+    return state
+
+
+def arm_that_stays(design: Design, evidence: SteeringEvidence) -> str:
+    """Return the arm that everyone gets at the end of a test.
+
+    It is the winner. Without one it is the control, unless another arm has beaten it: then it is
+    the arm that leads, if the guardrails allow it.
+    """
+    verdict, statistics = evidence.state.ending.verdict, evidence.state.once
+    if verdict is not None and verdict.arm is not None:
+        return design.arms[verdict.arm]
+    leader = next_block(design, statistics).leader
+    beaten = design.control_index in statistics.out
+    goes = beaten and may_ship(design, statistics, leader)
+    return design.arms[leader] if goes else design.control_arm

@@ -44,17 +44,24 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class CountedPart:
-    """A part of a period whose units have counted, with their sums by arm: units and total."""
+    """A part of a period whose units have counted.
+
+    `sums` has, for each arm, its units and the total of their outcomes for each metric.
+    """
 
     since: datetime
     until: datetime
     shares: Shares
-    sums: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+    sums: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    def units_of(self, arm: str) -> int:
+        """Return the units of an arm."""
+        return int(self.sums[arm][0])
 
     @property
     def units(self) -> int:
         """Units of all arms."""
-        return sum(units for units, _ in self.sums.values())
+        return sum(map(self.units_of, self.sums))
 
 
 @dataclass(slots=True)
@@ -116,7 +123,7 @@ class Ledger:
                 read_time(row["since"]),
                 read_time(row["until"]),
                 row["shares"],
-                {arm: (int(units), float(total)) for arm, (units, total) in row["sums"].items()},
+                {arm: tuple(sums) for arm, sums in row["sums"].items()},
             )
             for row in latest.values()
         ]

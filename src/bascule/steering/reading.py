@@ -2,41 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from bascule.analysis.api import one_line
 from bascule.analysis.call import Asked, LogMetric
-from bascule.analysis.log.log import read_log
-from bascule.analysis.log.rows import OF_ASSIGNMENTS, good
-from bascule.analysis.reduce.tables import surveyed, units_with_events
+from bascule.analysis.log.log import ResolvedLog, read_log
+from bascule.analysis.log.rows import good
+from bascule.analysis.reduce.tables import Survey, surveyed, units_with_events
 from bascule.analysis.request import Request
 from bascule.analysis.source.open import MEMORY, connections, open_tables
 from bascule.analysis.source.places import run, stored, uncollected
 from bascule.core.errors import InputError
-from bascule.steering.definition import SteeredTest
+from bascule.steering.definition import OutcomeTable, SteeredTest
 from bascule.steering.ledger import CountedPart, Period
 
-Counts = dict[str, dict[float, int]]
-"""For each arm how many units have which outcome."""
+Outcomes = tuple[float, ...]
+"""The outcomes of a unit: of the primary metric, and of each other metric of the design."""
+
+Counts = dict[str, dict[Outcomes, int]]
+"""For each arm how many units have which outcomes."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogRead:
+    """What a run has read: rows, up to when every table has rows, and units that do not count.
+
+    `elsewhere` are the units that do not count yet, or that came while shares were changing, and
+    `excluded` the rows that do not count, by reason.
+    """
+
+    rows: int
+    newest: datetime | None
+    ends_first: str
+    """The table that ends at `newest`."""
+    elsewhere: int = 0
+    excluded: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def end(self) -> str:
+        """Up to when the tables have rows, in words."""
+        if self.newest is None:
+            return f"{self.ends_first} has no rows yet"
+        return f"{self.ends_first} ends {self.newest:%Y-%m-%d %H:%M} UTC"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was read as plain data."""
+        newest = None if self.newest is None else self.newest.isoformat()
+        return {"rows": self.rows, "newest": newest, "not_counted": self.elsewhere}
 
 
 @dataclass(frozen=True, slots=True)
 class SteeredLog:
     """The units of a test, each in the arm and at the time of its first exposure.
 
-    `newest` is the time up to which both tables have rows. A unit's window has closed if it closes
-    by then: rows that a late warehouse has not got yet are still to come.
+    A unit's window has closed if it closes by `read.newest`: rows that a late warehouse has not got
+    yet are still to come.
     """
 
     arms: tuple[str, ...]
     units: Any
-    newest: datetime | None
-    rows: int
-    excluded: dict[str, int]
+    read: LogRead
 
     def counts(self, blocks: Sequence[CountedPart]) -> tuple[list[Counts], int]:
         """Return what each block has, and how many units are in none of them."""
@@ -48,56 +77,73 @@ class SteeredLog:
             for number, block in enumerate(blocks)
         ]
         block = ibis.cases(*cases, else_=-1) if cases else ibis.literal(-1)
-        grouped = units.group_by(block=block, arm=units.code, outcome=units.outcome)
+        names = [name for name in units.columns if name.startswith(OUTCOME)]
+        grouped = units.group_by(*names, block=block, arm=units.code)
         counted: list[Counts] = [{arm: {} for arm in self.arms} for _ in blocks]
         elsewhere = 0
         for row in run(grouped.agg(units=units.count())):
             if row["block"] < 0:
                 elsewhere += int(row["units"])
             else:
-                of_arm = counted[row["block"]][self.arms[row["arm"]]]
-                of_arm[float(row["outcome"])] = int(row["units"])
+                outcomes = tuple(float(row[name]) for name in names)
+                counted[row["block"]][self.arms[row["arm"]]][outcomes] = int(row["units"])
         return counted, elsewhere
+
+
+OUTCOME = "outcome"
+"""Prefix of the columns of outcomes, which have the number of the metric."""
 
 
 @contextmanager
 def opened_log(test: SteeredTest) -> Iterator[SteeredLog]:
     """Open the tables of a test, and find the first exposure of every unit with its outcome."""
-    design, measure = test.design, test.measure
-    metric = LogMetric(test.value)
+    tables = {"exposures": test.exposures, **{table.name: table.log for table in test.outcomes}}
+    sources = [replace(log.where, field=name) for name, log in tables.items()]
+    with uncollected(), connections(MEMORY) as opened, one_line():
+        exposures, *events = open_tables(opened, sources)
+        surveys: dict[str, Survey] = {}
+        units = None
+        for place, (table, rows) in enumerate(zip(test.outcomes, events, strict=True)):
+            log = _read(test, table, rows, exposures)
+            surveys[table.name] = surveyed(log.rows)
+            if units is None:
+                surveys["exposures"] = surveyed(log.assigned)
+                units = first = _first_exposures(log.assigned)
+            aggregate, missing = table.measure.aggregate, table.measure.missing_value
+            scored = units_with_events(log.rows, first, table.measure, aggregate)
+            outcome = {f"{OUTCOME}{place}": scored.outcome.fill_null(missing)}
+            units = units.inner_join(scored.select("unit", **outcome), "unit")
+        name, late = min(surveys.items(), key=lambda item: item[1].last or datetime.min)
+        read = LogRead(
+            sum(survey.rows for survey in surveys.values()),
+            None if late.last is None else late.last.replace(tzinfo=UTC),
+            name,
+            excluded={
+                f"{reason} ({name})": rows
+                for name, survey in surveys.items()
+                for reason, rows in survey.excluded.items()
+            },
+        )
+        yield SteeredLog(tuple(test.design.arms), stored(units, "bascule_steered"), read)
+
+
+def _read(test: SteeredTest, table: OutcomeTable, events: Any, exposures: Any) -> ResolvedLog:
+    """Find the columns of the events of a metric and of the exposures."""
+    metric = LogMetric(table.value)
     asked = Asked(
-        log=test.outcomes,
-        unit=test.outcomes.unit,
+        log=table.log,
+        unit=table.log.unit,
         arm=test.arm,
-        time=test.outcomes.time,
-        design=design,
+        time=table.log.time,
+        design=table.design,
         assignments=test.exposures,
     )
-    sources = [test.outcomes.where, replace(test.exposures.where, field="assignments")]
-    with uncollected(), connections(MEMORY) as opened, one_line():
-        outcomes, exposures = open_tables(opened, sources)
-        log = read_log(asked, metric, Request.of(metric, asked), outcomes, exposures)
-        if log.reading.times != "dates":
-            raise InputError(
-                "time", "time: a steered test needs the dates and times of exposures and outcomes"
-            )
-        surveys = [surveyed(log.rows), surveyed(log.assigned)]
-        ends = [survey.last for survey in surveys]
-        excluded = dict(surveys[0].excluded)
-        excluded |= {f"{reason}{OF_ASSIGNMENTS}": n for reason, n in surveys[1].excluded.items()}
-        first = _first_exposures(log.assigned)
-        units = units_with_events(log.rows, first, measure, measure.aggregate)
-        units = units.select(
-            "first", "code", outcome=units.outcome.fill_null(measure.missing_value)
+    log = read_log(asked, metric, Request.of(metric, asked), events, exposures)
+    if log.reading.times != "dates":
+        raise InputError(
+            "time", "time: a steered test needs the dates and times of exposures and outcomes"
         )
-        newest = None if None in ends else min(end for end in ends if end is not None)
-        yield SteeredLog(
-            tuple(design.arms),
-            stored(units, "bascule_steered"),
-            None if newest is None else newest.replace(tzinfo=UTC),
-            sum(survey.rows for survey in surveys),
-            excluded,
-        )
+    return log
 
 
 def _first_exposures(rows: Any) -> Any:
@@ -130,11 +176,6 @@ def new_blocks(
         if since < until:
             found.append(CountedPart(since, until, period.shares))
     return found
-
-
-def closed_by(newest: datetime, test: SteeredTest) -> datetime:
-    """Return the arrival of the first unit whose window is open at some moment."""
-    return newest - timedelta(seconds=test.measure.matures(0.0))
 
 
 def _naive(time: datetime) -> datetime:

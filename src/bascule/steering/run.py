@@ -8,22 +8,30 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from bascule.core.diagnostics import AllocationStatistics
 from bascule.core.diagnostics.allocation import allocation_any_time
 from bascule.core.errors import InputError
-from bascule.core.metrics.effects import effects
 from bascule.core.rounds import next_shares
-from bascule.core.types import NOBODY
+from bascule.live.reports.status import Status, status_of
+from bascule.live.storage.queries import Loaded
+from bascule.live.storage.state import ExperimentState, Phase
 from bascule.steering.definition import SteeredTest
-from bascule.steering.evidence import SteeringEvidence, fold_blocks
+from bascule.steering.evidence import SteeringEvidence, arm_that_stays, fold_blocks
 from bascule.steering.ledger import HAND, CountedPart, Ledger, Row, Shares, open_ledger, read_time
-from bascule.steering.reading import Counts, SteeredLog, closed_by, new_blocks, opened_log
+from bascule.steering.reading import (
+    Counts,
+    LogRead,
+    Outcomes,
+    SteeredLog,
+    new_blocks,
+    opened_log,
+)
 from bascule.steering.result import SteeringRun
 from bascule.steering.targets import WRITE_SECONDS, failed
 
@@ -38,6 +46,12 @@ GONE = 0.9
 
 RATIO_LEVEL = 0.01
 """Probability that the sample ratio of a sound test is ever flagged."""
+
+ENDED_BY = {
+    "cap": ": the test has reached its cap on units",
+    "deadline": ": the test has reached its deadline",
+}
+"""Ends that the status of a live test does not name, as the end of a sentence."""
 
 
 def steer(
@@ -99,60 +113,46 @@ class _Run:
 
     def steered(self, resume: bool) -> SteeringRun:
         """Do what the state of the test asks for."""
-        test, ledger = self.test, self.ledger
+        ledger = self.ledger
         self._check_design()
         found = self._found()
         self._reconcile(found)
-        if not ledger.periods:
-            return self._begin(found)
         if ledger.is_by_hand and not resume:
             raise self._by_hand(ledger.periods[-1].shares)
         if ledger.is_by_hand:
             ledger.add("resumed", self.now)
-        decided = ledger.latest("decided")
-        if decided is not None:
-            return self._after(decided)
-        before = ledger.periods[-1].shares
-        with opened_log(test) as log:
-            blocks, counts, elsewhere = self._counted(log)
-            run = SteeringRun(
-                test,
-                self.now,
-                before,
-                before,
-                newest=log.newest,
-                rows=log.rows,
-                elsewhere=elsewhere,
-            )
-            excluded = log.excluded
+        if decided := ledger.latest("decided"):
+            before = ledger.periods[-1].shares
+            return self._result(before, self._everyone(before, decided))
+        with opened_log(self.test) as log:
+            if not ledger.periods:
+                return self._begin(found, log.read)
+            blocks, counts, read = self._counted(log)
         self._check_ratio(blocks)
-        first = blocks[0].since.timestamp() if blocks else 0.0
-        counted = [test.measure.matures(block.until.timestamp()) - first for block in blocks]
-        clock = self.now.timestamp() - first
-        deadline = test.design.deadline
-        latest = math.inf if deadline is None else deadline.timestamp() - first
-        evidence = fold_blocks(test.design, counts, test.name, counted, clock, latest)
-        if evidence.until is not None:
-            evidence = replace(evidence, until=first + evidence.until)
-        run = replace(run, evidence=evidence, dry_run=self.dry_run)
-        return self._act(self._with_notes(run, excluded))
+        matures = self.test.matures
+        counted = [block.until.timestamp() + matures for block in blocks]
+        now = self.now.timestamp()
+        evidence = fold_blocks(self.test.design, counts, self.test.name, counted, now)
+        self._note(evidence, read)
+        return self._act(evidence, read, blocks[0].since if blocks else self.now)
 
     # State
 
     def _check_design(self) -> None:
         """Begin the ledger, or make sure that it is that of the same design."""
         design = json.dumps(self.test.design.to_dict(), sort_keys=True)
-        digest = hashlib.sha256(design.encode()).hexdigest()[:16]
+        now = {"test": self.test.name, "design": hashlib.sha256(design.encode()).hexdigest()[:16]}
         begun = self.ledger.latest("start")
-        if begun is None:
-            self.ledger.add("start", self.now, test=self.test.name, design=digest)
-        elif (begun["design"], begun["test"]) != (digest, self.test.name):
+        if begun is not None and now.items() <= begun.items():
+            return
+        if self.ledger.periods:
             raise InputError(
                 "design",
                 "the name or the design of the test has changed since it began, which its error "
                 "does not allow: restore them, or begin a new test with a file of another name",
                 kind="conflict",
             )
+        self.ledger.add("start", self.now, **now)
 
     def _found(self) -> Shares:
         """Return the shares that the flag tool has; refuse variants that are not the arms."""
@@ -224,27 +224,31 @@ class _Run:
             )
         return written
 
-    def _begin(self, found: Shares) -> SteeringRun:
-        """Start a test with an even split."""
+    def _begin(self, found: Shares, read: LogRead) -> SteeringRun:
+        """Start a test with an even split, after its log was read to find mistakes."""
         arms = self.test.design.arms
         shares = self._write(dict.fromkeys(arms, 1.0 / len(arms)))
         self.notes.append("the test begins: units count from now on")
-        return SteeringRun(
-            self.test, self.now, found, shares, notes=tuple(self.notes), dry_run=self.dry_run
-        )
+        return self._result(found, shares, log=read)
+
+    def _result(self, before: Shares, after: Shares, **parts: Any) -> SteeringRun:
+        decided, notes = self.ledger.latest("decided"), tuple(self.notes)
+        said = {"decided": decided, "notes": notes, "dry_run": self.dry_run, **parts}
+        return SteeringRun(self.test.name, self.now, before, after, **said)
 
     # Log
 
-    def _counted(self, log: SteeredLog) -> tuple[list[CountedPart], list[Counts], int]:
+    def _counted(self, log: SteeredLog) -> tuple[list[CountedPart], list[Counts], LogRead]:
         """Count all blocks again, and note those that are new or have changed."""
         test, ledger = self.test, self.ledger
         known = ledger.blocks
         blocks = list(known)
-        if log.newest is not None:
-            blocks += new_blocks(ledger.periods, known, closed_by(log.newest, test))
+        if log.read.newest is not None:
+            closed = log.read.newest - timedelta(seconds=test.matures)
+            blocks += new_blocks(ledger.periods, known, closed)
         counts, elsewhere = log.counts(blocks)
         read = [
-            replace(block, sums={arm: _sums(values) for arm, values in count.items()})
+            replace(block, sums={arm: _sums(outcomes) for arm, outcomes in count.items()})
             for block, count in zip(blocks, counts, strict=True)
         ]
         restated = [k for k, block in enumerate(known) if block.sums != read[k].sums]
@@ -271,15 +275,10 @@ class _Run:
                 f"sums than before ({changed:+,} units); all of it is judged again"
             )
         if len(read) == len(known):
-            end = (
-                "it has no rows yet"
-                if log.newest is None
-                else f"it ends {log.newest:%Y-%m-%d %H:%M}"
-            )
             self.notes.append(
-                f"no further window has closed in the log ({end}): nothing new counts"
+                f"no further window has closed in the log ({log.read.end}): nothing new counts"
             )
-        return read, counts, elsewhere
+        return read, counts, replace(log.read, elsewhere=elsewhere)
 
     def _check_ratio(self, blocks: Sequence[CountedPart]) -> None:
         """Stop if the units of the arms do not fit the shares that were in force."""
@@ -288,7 +287,7 @@ class _Run:
             # An arm without a share is served from caches at most, and is not compared.
             active = [block.shares.get(arm, 0.0) for arm in arms]
             units = [
-                block.sums[arm][0] if share else 0 for arm, share in zip(arms, active, strict=True)
+                block.units_of(arm) if share else 0 for arm, share in zip(arms, active, strict=True)
             ]
             part = AllocationStatistics.of_counts(units, [share / sum(active) for share in active])
             seen = part if seen is None else seen + part
@@ -304,82 +303,70 @@ class _Run:
             kind="conflict",
         )
 
-    def _with_notes(self, run: SteeringRun, excluded: dict[str, int]) -> SteeringRun:
-        assert run.evidence is not None
+    def _note(self, evidence: SteeringEvidence, read: LogRead) -> None:
+        """Note everything that was left out or changed."""
         counted = {
-            **{f"rows excluded, {reason}": n for reason, n in excluded.items()},
-            "outcomes beyond the limits, counted as the nearest": run.evidence.clipped,
+            **{f"rows excluded, {reason}": rows for reason, rows in read.excluded.items()},
+            "outcomes beyond the limits, counted as the nearest": evidence.clipped,
             "units of blocks in which an arm has nobody, so that nothing is compared": (
-                run.evidence.unpaired
+                evidence.unpaired
             ),
         }
-        self.notes += [f"{title}: {n:,}" for title, n in counted.items() if n]
-        return run
+        self.notes += [f"{title}: {number:,}" for title, number in counted.items() if number]
 
     # Shares
 
-    def _act(self, run: SteeringRun) -> SteeringRun:
+    def _act(self, evidence: SteeringEvidence, read: LogRead, since: datetime) -> SteeringRun:
         """Decide, or set the next shares."""
-        design, evidence = self.test.design, run.evidence
-        assert evidence is not None
-        reason = evidence.reason
-        if evidence.decision is None and reason is None and self._is_past_deadline(run):
-            reason = "deadline"
-        if evidence.until is not None:
-            day = datetime.fromtimestamp(evidence.until, UTC)
-            self.notes.append(
-                f"decided, and withheld until {day:%Y-%m-%d %H:%M} as the design asks: "
-                "the shares stay as they are"
-            )
-            return replace(run, withheld=day, notes=tuple(self.notes))
-        if evidence.decision is not None or reason is not None:
-            return self._decide(run, evidence, reason)
-        shares = next_shares(design, evidence.statistics)
-        if is_same(shares, run.before, WORTHWHILE):
-            return replace(run, notes=tuple(self.notes))
-        return replace(run, after=self._write(shares), notes=tuple(self.notes))
+        design, state, before = self.test.design, evidence.state, self.ledger.periods[-1].shares
+        is_over = evidence.reason is not None or self._is_past_deadline(read)
+        is_decided = state.ending.verdict is not None
+        if is_decided or (is_over and state.ending.held is None):
+            return self._decide(evidence, read, since)
+        shares = before if state.ending.held else next_shares(design, state.once)
+        status = self._status(state, "running", since)
+        after = before if is_same(shares, before, WORTHWHILE) else self._write(shares)
+        return self._result(before, after, log=read, status=status)
 
-    def _is_past_deadline(self, run: SteeringRun) -> bool:
+    def _is_past_deadline(self, read: LogRead) -> bool:
         deadline = self.test.design.deadline
-        return deadline is not None and run.newest is not None and run.newest >= deadline
+        return deadline is not None and read.newest is not None and read.newest >= deadline
 
-    def _decide(
-        self, run: SteeringRun, evidence: SteeringEvidence, reason: str | None
-    ) -> SteeringRun:
-        """Note the decision with its differences, and give everyone the arm that stays."""
-        design, statistics = self.test.design, evidence.statistics
-        arm = NOBODY if evidence.decision is None else evidence.decision.arm
-        stays = design.control_arm if arm in (None, NOBODY) else design.arms[arm]
-        listed = [
-            {"first": e.first, "second": e.second, "low": e.low, "high": e.high}
-            | {"difference": e.difference}
-            for e in effects(design, statistics)
-        ]
-        name = None if evidence.decision is None else evidence.decision.name
-        self.ledger.add(
-            "decided", self.now, winner=name, reason=reason, everyone=stays, effects=listed
-        )
-        shares = self._write({arm: float(arm == stays) for arm in design.arms})
-        return replace(run, after=shares, reason=reason, everyone=stays, notes=tuple(self.notes))
+    def _status(self, state: ExperimentState, phase: Phase, since: datetime) -> Status:
+        """Return what the log shows, as the status of a live test."""
+        test = Loaded(0, self.test.name, since.timestamp(), self.test.design, phase, state, 0)
+        return status_of(test, self.now.timestamp())
 
-    def _after(self, decided: Row) -> SteeringRun:
-        """Do nothing after a decision, but write the shares if that had failed."""
+    def _decide(self, evidence: SteeringEvidence, read: LogRead, since: datetime) -> SteeringRun:
+        """Note the decision and what it rests on, and give everyone the arm that stays."""
+        design, state, verdict = self.test.design, evidence.state, evidence.state.ending.verdict
+        stays = arm_that_stays(design, evidence)
+        control = state.control._replace(everyone=design.arms.index(stays))
+        phase: Phase = "over" if verdict is None else "decided"
+        status = self._status(state._replace(control=control), phase, since)
+        reason = None if verdict is not None else evidence.reason or "deadline"
+        self.notes.append(f"everyone gets {stays}{ENDED_BY.get(reason or '', '')}")
+        said = status.report()
+        decided = {
+            "winner": None if verdict is None else verdict.name,
+            "reason": reason,
+            "everyone": stays,
+            "status": status.to_dict(),
+            "headline": said.headline,
+            "said": [said.question, *said.notes],
+        }
+        self.ledger.add("decided", self.now, **decided)
         before = self.ledger.periods[-1].shares
+        after = self._everyone(before, decided)
+        return self._result(before, after, log=read, status=status)
+
+    def _everyone(self, before: Shares, decided: Row) -> Shares:
+        """Give everyone the arm that stays, unless they have it."""
         shares = {arm: float(arm == decided["everyone"]) for arm in self.test.design.arms}
-        after = before if is_same(before, shares) else self._write(shares)
-        return SteeringRun(
-            self.test,
-            self.now,
-            before,
-            after,
-            decided=decided,
-            everyone=decided["everyone"],
-            reason=decided["reason"],
-            notes=tuple(self.notes),
-            dry_run=self.dry_run,
-        )
+        return before if is_same(before, shares) else self._write(shares)
 
 
-def _sums(values: dict[float, int]) -> tuple[int, float]:
-    """The units of an arm and the sum of their outcomes."""
-    return sum(values.values()), sum(value * units for value, units in sorted(values.items()))
+def _sums(outcomes: Mapping[Outcomes, int]) -> tuple[float, ...]:
+    """Return the units of an arm, and the sum of their outcomes for each metric."""
+    parts = ([units * value for value in values] for values, units in sorted(outcomes.items()))
+    return sum(outcomes.values()), *map(sum, zip(*parts, strict=True))
