@@ -53,8 +53,11 @@ class Team:
     design: bs.Design = DESIGN
     target: dict[str, Any] | None = None
     seed: int = 1
+    refunds: Chances | None = None
+    """Chances of a refund, by arm, if the design has such a metric."""
     exposures: list[tuple[str, str, datetime]] = field(default_factory=list)
     outcomes: list[tuple[str, datetime]] = field(default_factory=list)
+    refunded: list[tuple[str, datetime]] = field(default_factory=list)
     day: int = 0
 
     def __post_init__(self) -> None:
@@ -75,6 +78,8 @@ class Team:
             "outcomes": {"source": "outcomes.parquet"},
             "target": self.target or {"kind": "flagd", "file": "flags.json", "flag": "button"},
         }
+        if self.refunds:
+            data["metrics"] = {"refunds": {"source": "refunds.parquet"}}
         self.path.write_text(json.dumps({**data, **changes}))
 
     @property
@@ -117,6 +122,8 @@ class Team:
             if self.generator.random() < chances[arm]:
                 delay = timedelta(seconds=3600 * float(self.generator.random()))
                 self.outcomes.append((unit, at + delay))
+            if self.refunds and self.generator.random() < self.refunds[arm]:
+                self.refunded.append((unit, at + timedelta(hours=2)))
         self.day += 1
         if load:
             self.load()
@@ -131,9 +138,10 @@ class Team:
             ("ts", pa.timestamp("us", "UTC")),
         ]
         self._save("exposures", columns, kinds)
-        rows = [row for row in self.outcomes if row[1] <= self.now]
-        units, times = zip(*rows, strict=True) if rows else ((), ())
-        self._save("outcomes", {"user_id": units, "ts": times}, [kinds[0], kinds[2]])
+        for name, events in (("outcomes", self.outcomes), ("refunds", self.refunded)):
+            rows = [row for row in events if row[1] <= self.now]
+            units, times = zip(*rows, strict=True) if rows else ((), ())
+            self._save(name, {"user_id": units, "ts": times}, [kinds[0], kinds[2]])
 
     def _save(self, name: str, columns: dict[str, Any], kinds: list[tuple[str, Any]]) -> None:
         table = pa.table({key: list(value) for key, value in columns.items()}, pa.schema(kinds))

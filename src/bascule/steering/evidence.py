@@ -67,9 +67,9 @@ def fold_blocks(
     and `now` is that of the run.
     """
     state = ExperimentState.empty(design)._replace(folding=Folding())
+    wait = design.matures(0.0) or 0.0
     if design.withholds and counted:
-        came = counted[0] - (design.matures(0.0) or 0.0)
-        state = state._replace(enrolment=state.enrolment._replace(origin=came))
+        state = state._replace(enrolment=state.enrolment._replace(origin=counted[0] - wait))
     models = [each.outcome for each in (design, *design.metric_designs)]
     low, high = [model.low for model in models], [model.high for model in models]
     clipped = unpaired = 0
@@ -100,8 +100,9 @@ def fold_blocks(
     if until <= now:
         state = announce(design, state, until)
     assigned = tuple(arm.units for arm in state.once.arms)
+    latest = counted[-1] - wait if counted else 0.0
     state = state._replace(
-        enrolment=state.enrolment._replace(assigned=assigned),
+        enrolment=state.enrolment._replace(assigned=assigned, latest=latest),
         ending=state.ending._replace(enrolled=assigned),
     )
     return SteeringEvidence(state, reason, clipped, unpaired)

@@ -187,7 +187,8 @@ def checked_every(request: RequestFields) -> float | None:
         )
     if request.metrics:
         raise InputError(
-            "every", "every is for tests without guardrails, which steering does not have yet"
+            "every",
+            "every has no figures for tests with guardrails: leave it out; the plan can be steered",
         )
     length = seconds("every", request.every)
     if not request.deadline_days * DAY / MOST_PERIODS <= length <= request.deadline_days * DAY:
