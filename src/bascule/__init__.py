@@ -19,7 +19,15 @@ import bascule.presentation  # noqa: F401
 
 __version__ = "1.0.0"
 
-__getattr__, _, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_loaded, _, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> object:
+    if name in __all__ or name.startswith("_"):
+        return _loaded(name)
+    from bascule.core.inputs.names import meant
+
+    raise AttributeError(f"bascule has no {name!r}{meant(name, __all__)}")
 
 
 def __dir__() -> list[str]:

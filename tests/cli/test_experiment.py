@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 import bascule as bs
 from bascule.cli.experiment import KNOBS
@@ -261,10 +262,10 @@ def test_creation_says_so_and_what_comes_next(
 ) -> None:
     printed = run(capsys, "create", "button", "--design", "design.json").splitlines()
     assert printed[0] == "created button in bascule.db"
-    assert printed[-2].startswith("Next: bascule serve --store bascule.db")
+    assert "over HTTP      bascule serve --store bascule.db" in printed[printed.index("Next:") :]
     assert printed[-1].endswith("bascule experiment status button --store bascule.db")
     waiting = run(capsys, "create", "later", "--design", "design.json", "--wait")
-    assert "Next: bascule experiment start later --store bascule.db, then" in waiting
+    assert "to start it    bascule experiment start later --store bascule.db" in waiting
     assert store.is_file()
 
 
@@ -278,5 +279,14 @@ def test_no_at_a_prompt_changes_nothing_and_is_no_interruption(
         main(["experiment", "stop", "button"])
     assert left.value.code == 1
     assert capsys.readouterr().err == "bascule: nothing was changed\n"
+
+    def interrupted(*_: object, **__: object) -> bool:
+        raise typer.Abort
+
+    monkeypatch.setattr("typer.confirm", interrupted)
+    with pytest.raises(SystemExit) as left:
+        main(["experiment", "stop", "button"])
+    assert left.value.code == 130
+    assert capsys.readouterr().err == "\nbascule: nothing was changed\n"
     with bs.open(store) as opened:
         assert opened.get("button").status().state == "running"

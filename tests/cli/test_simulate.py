@@ -394,3 +394,11 @@ def test_an_unknown_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "--version")[:2] == (0, f"bascule {bs.__version__}\n")
+
+
+def test_means_with_a_percent_sign_are_those_of_conversions() -> None:
+    from bascule.cli.support.designs import described_outcome
+
+    assert described_outcome({"means": ["5%", "6 %"]}) == bs.Bernoulli()
+    assert described_outcome({"means": ["5%", "6%"], "sigma": "2"}) == bs.Gaussian(2.0)
+    assert described_outcome({"means": ["0.05", "0.06"]}) == bs.Gaussian(1.0)

@@ -113,15 +113,18 @@ def create(name: str = NAME, store: str = STORE, **options: Any) -> None:
         if "json" in options:
             show_status(test, as_json=True)
             return
-        at = f"--store {shown_location(store)}"
         print_line(f"created {name} in {shown_location(store)}\n")
         show_status(test)
-    first = f"bascule experiment start {name} {at}, then " if "wait" in options else ""
-    print_line(
-        f"\nNext: {first}bascule serve {at} for programs that assign and record over HTTP,\n"
-        f"or bascule.open({store!r}).get({name!r}) in Python. "
-        f"To look: bascule experiment status {name} {at}"
-    )
+    at = f"--store {shown_location(store)}"
+    starts = [f"to start it    bascule experiment start {name} {at}"] if "wait" in options else []
+    for line in (
+        "\nNext:",
+        *starts,
+        f"over HTTP      bascule serve {at}",
+        f"in Python      bascule.open({store!r}).get({name!r})",
+        f"to look        bascule experiment status {name} {at}",
+    ):
+        print_line(line)
 
 
 @app.command("list")

@@ -17,12 +17,12 @@ from typer.core import TyperGroup
 from bascule import __version__
 from bascule.cli import analyze, audit, experiment, frontier, paper, plan, simulate, steer, unit
 from bascule.cli.operation import backup, demo, key, mcp, serve
-from bascule.cli.support.console import visible
+from bascule.cli.support.console import INTERRUPTED, note
 from bascule.core.errors import InputError, StoreError
 from bascule.core.inputs.checks import is_grouped
 from bascule.core.inputs.names import meant
 
-USAGE_ERROR, INTERRUPTED = 2, 130
+USAGE_ERROR = 2
 NO_RESULT = "interrupted: there is no result"
 
 SHORTEST_WORD = 3
@@ -260,5 +260,5 @@ def _one_line(text: str) -> str:
 
 def _exit(message: str, code: int) -> NoReturn:
     if message:
-        typer.echo(visible(f"bascule: {message}"), err=True)
+        note(message)
     sys.exit(code)

@@ -7,11 +7,10 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from bascule.cli.support import designs
 from bascule.cli.support.console import (
-    decline,
+    asked,
+    note,
     note_compilation,
     prepare_files,
     print_line,
@@ -115,10 +114,9 @@ def say_understood(lift: list[str] | None, request: PlanRequest) -> None:
         return
     meant = f"{100 * read_number(plain[0])[0]:g}%"
     words = f"--lift {plain[0]} means {question_of(request)}; for {meant} of the baseline"
-    typer.echo(f"bascule: {words} give --lift {meant}", err=True)
-    asks = sys.stdin.isatty() and sys.stdout.isatty()
-    if asks and not typer.confirm("Plan for this?", err=True):
-        decline("nothing was planned")
+    note(f"{words} give --lift {meant}")
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        asked("Plan for this?", "nothing was planned", err=True)
 
 
 def requested(options: Mapping[str, Any]) -> PlanRequest:
@@ -188,8 +186,7 @@ def _note_measure(answer: Plan, options: Mapping[str, Any]) -> None:
 
     said = measure_words(answer)
     if said and "save" in options and "json" in options:
-        (note,) = Report("", notes=(said,)).spelled(_names(answer)).notes
-        typer.echo(f"bascule: {note}", err=True)
+        note(*Report("", notes=(said,)).spelled(_names(answer)).notes)
 
 
 def _names(answer: Plan) -> dict[str, str]:

@@ -22,7 +22,7 @@ SLACK = 1e-9
 MIN_DAYS = Option(
     "Withhold a decision until the test has lasted this many days.",
     label="Minimum duration in days",
-    kind="positive",
+    kind="days",
     limits=(0, LONGEST_DAYS),
     unset="a decision is announced at once",
 )

@@ -24,15 +24,26 @@ from weakref import WeakKeyDictionary
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.inputs.checks import read_amount
+from bascule.core.inputs.durations import days
 from bascule.core.registry import Registered, Registry
 
 Group = Literal["basics", "outcome", "advanced", "output"]
 """Group in which an option is shown: the basics first, the others in separate panels."""
 
 Kind = Literal[
-    "number", "positive", "probability", "unbounded", "whole", "choice", "switch", "file", "text"
+    "number",
+    "positive",
+    "probability",
+    "unbounded",
+    "days",
+    "whole",
+    "choice",
+    "switch",
+    "file",
+    "text",
 ]
-"""How a value is written: the first five are numbers, as 0.05, 5%, 5,000, 5k or, unbounded, inf."""
+"""How a value is written: the first six are numbers, as 0.05, 5%, 5,000, 5k or, unbounded, inf.
+A number of days may also be a duration, as 2w."""
 
 Place = Literal["form", "command"]
 """Places for a request other than Python and HTTP, which have every field."""
@@ -42,6 +53,7 @@ NUMBERS: dict[str, Callable[[str, object, str], float]] = {
     "unbounded": checks.number,
     "positive": checks.positive,
     "probability": checks.probability,
+    "days": checks.positive,
 }
 
 
@@ -98,8 +110,11 @@ class Option:
         if self.many and isinstance(value, list | tuple):
             return [replace(self, many=False).read(entry) for entry in value]
         if self.numeric and isinstance(value, str):
-            examples = checks.WHOLE_NUMBERS if self.kind == "whole" else checks.AMOUNTS
-            value = read_amount(self.name, value, self.remedy, examples)[0]
+            if self.kind == "days":
+                value = days(self.name, value, self.remedy)
+            else:
+                examples = checks.WHOLE_NUMBERS if self.kind == "whole" else checks.AMOUNTS
+                value = read_amount(self.name, value, self.remedy, examples)[0]
         if self.kind == "whole" and isinstance(value, float) and value.is_integer():
             value = int(value)
         return value if self.kind == "switch" else self.check(value)

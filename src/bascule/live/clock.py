@@ -29,7 +29,7 @@ from typing import Protocol
 from bascule.core.approximate import about
 from bascule.core.calendar import DAY
 from bascule.core.errors import ClockError
-from bascule.core.metrics.measure import seconds
+from bascule.core.inputs.durations import seconds
 
 _BOOT_TIME = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 # How long the machine has been running, in seconds; with the time it slept, where that is known.

@@ -13,8 +13,9 @@ from bascule.analysis.call import Log
 from bascule.analysis.source.places import Source
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.inputs.durations import seconds
 from bascule.core.inputs.serialization import read_json
-from bascule.core.metrics.measure import Measure, seconds
+from bascule.core.metrics.measure import Measure
 from bascule.steering.targets import Target, target_of
 
 FIELDS = ("name", "design", "exposures", "outcomes", "metrics", "target", "settle")

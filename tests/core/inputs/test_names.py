@@ -9,7 +9,7 @@ import pytest
 
 import bascule as bs
 from bascule.cli.main import main
-from bascule.core.metrics.measure import seconds
+from bascule.core.inputs.durations import seconds
 from bascule.planning.request.options import PLAN
 from bascule.planning.request.read import USUAL_NAMES, plan_request
 
@@ -40,6 +40,11 @@ def stored(name: str) -> Any:
             lambda: bs.Design(**{**PARTS, "goal": "increse"}),
             "did you mean 'increase'?",
         ),
+        (
+            lambda: bs.Design(**{**PARTS, "error": "5%"}),
+            "error must be a number, as 0.05 (got '5%')",
+        ),
+        (lambda: plan_request(deadline_days="soon"), "as 7, 7d or 2 weeks"),
     ],
 )
 def test_a_name_that_is_nearly_right_is_answered_with_what_is_meant(
@@ -96,3 +101,15 @@ def test_units_of_time_of_no_fixed_length_are_refused(text: str) -> None:
 def test_means_may_be_percentages() -> None:
     given = bs.simulate(DESIGN, means=["5%", "90%"], runs=20)
     assert given.regret.tolist() == bs.simulate(DESIGN, means=[0.05, 0.9], runs=20).regret.tolist()
+
+
+def test_a_name_of_the_package_that_is_nearly_right() -> None:
+    with pytest.raises(AttributeError, match="did you mean 'Bernoulli'"):
+        getattr(bs, "Bernouli")  # noqa: B009
+    assert not hasattr(bs, "__wrapped__")
+
+
+@pytest.mark.parametrize(("text", "days"), [("7", 7), ("7 days", 7), ("1day", 1), ("2w", 14)])
+def test_a_number_of_days_may_be_a_duration(text: str, days: float) -> None:
+    request = plan_request(deadline_days=text, min_days=text)
+    assert (request.deadline_days, request.min_days) == (days, days)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from bascule.cli.operation.serve import SERVICE, needed
-from bascule.cli.support.console import screen
+from bascule.cli.support.console import note, screen
 from bascule.cli.support.declared import declared, named, values
 from bascule.cli.support.designs import RUNS, runs
 from bascule.core.options import Option
@@ -200,7 +200,7 @@ def _compare(console: Console, simulated: AsyncResult[dict[str, Simulation]], ru
 
     if not simulated.ready():
         # Not on standard output, which is the same for the same seed.
-        typer.echo(f"bascule: simulating {runs:,} such tests; compiled once, then faster", err=True)
+        note(f"simulating {runs:,} such tests; compiled once, then faster")
     try:
         results = simulated.get(PATIENCE)
     except Timeout:

@@ -7,7 +7,7 @@ from typing import Literal
 
 import typer
 
-from bascule.cli.support.console import print_json, print_line, print_rows
+from bascule.cli.support.console import note, print_json, print_line, print_rows
 from bascule.cli.support.designs import AS_JSON, switch
 from bascule.cli.support.stores import STORE, acting_user, store_at
 
@@ -40,9 +40,9 @@ def create(
         print_json({"key": key, "role": role, "experiments": experiment or None})
         return
     typer.echo(key)
-    typer.echo("keep it: it is not shown again", err=True)
+    note("keep the key: it is not shown again")
     for name in sorted({*experiment} - existing):
-        typer.echo(f"there is no experiment {name!r} yet: the key will be valid for it", err=True)
+        note(f"there is no experiment {name!r} yet: the key will be valid for it")
 
 
 @app.command("list")

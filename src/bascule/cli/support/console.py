@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
 NOTEWORTHY_SECONDS = 1.0
 
-DECLINED = 1
-"""Exit code of a command whose question was answered with no."""
+DECLINED, INTERRUPTED = 1, 130
+"""Exit codes of a command whose question was answered with no, and of one that was interrupted."""
 
 _CONTROLS = {sign: f"\\x{sign:02x}" for sign in (*range(9), *range(11, 32), *range(127, 160))}
 
@@ -66,14 +67,29 @@ def confirm(question: str, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise InputError("yes", f"{question} There is no terminal to ask on: give --yes")
-    if not typer.confirm(question):
-        decline("nothing was changed")
+    asked(question, "nothing was changed")
 
 
-def decline(words: str) -> NoReturn:
-    """End a command because the answer to its question was no."""
-    typer.echo(f"bascule: {words}", err=True)
-    raise typer.Exit(DECLINED)
+def asked(question: str, otherwise: str, err: bool = False) -> None:
+    """Ask a question; end the command unless the answer is yes, and say what that means."""
+    code = DECLINED
+    try:
+        if typer.confirm(question, err=err):
+            return
+    except typer.Abort:
+        typer.echo("", err=True)
+        code = INTERRUPTED
+    note(otherwise)
+    sys.exit(code)
+
+
+def note(words: str) -> None:
+    """Print a message on standard error, broken to fit a terminal."""
+    text = visible(f"bascule: {words}")
+    if sys.stderr.isatty():
+        columns = shutil.get_terminal_size().columns
+        text = textwrap.fill(text, columns, break_long_words=False, break_on_hyphens=False)
+    typer.echo(text, err=True)
 
 
 def print_json(data: dict[str, Any]) -> None:
@@ -149,8 +165,7 @@ def say_written(*paths: Path | None) -> None:
 def note_compilation(seconds: float) -> None:
     """Say why the first use took longer, so that nobody expects the same of the next."""
     if seconds > NOTEWORTHY_SECONDS:
-        typer.echo(
-            f"bascule: compiled the simulator for what was asked in {seconds:.1f} s; "
-            "it is kept on disk, so the next call starts at once",
-            err=True,
+        note(
+            f"compiled the simulator for what was asked in {seconds:.1f} s; "
+            "it is kept on disk, so the next call starts at once"
         )

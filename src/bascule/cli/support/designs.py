@@ -40,7 +40,7 @@ OUTCOME = named(
         kind="choice",
         group="basics",
         choices=OUTCOMES.kinds,
-        default="gaussian",
+        unset="bernoulli if the means are percentages, else gaussian",
     ),
     **parameters(OUTCOMES),
 )
@@ -161,10 +161,17 @@ def loaded_design(options: Mapping[str, Any]) -> Design:
 def described_outcome(options: Mapping[str, Any]) -> Outcome:
     """Return the outcome model that the options describe.
 
+    Means with a percent sign are those of 0/1 outcomes, unless a spread or limits are given.
+
     >>> described_outcome({"outcome": "bounded", "high": 5.0})
     Bounded(low=0.0, high=5.0)
+    >>> described_outcome({"means": ["5%", "6%"]})
+    Bernoulli()
     """
-    return make(OUTCOMES, options.get("outcome") or "gaussian", _declared(OUTCOME, options))
+    given, means = _declared(OUTCOME, options), options.get("means") or ()
+    percentages = means and all(str(mean).rstrip().endswith("%") for mean in means)
+    usual = "bernoulli" if percentages and not given else "gaussian"
+    return make(OUTCOMES, options.get("outcome") or usual, given)
 
 
 def described_rule(options: Mapping[str, Any]) -> Rule:

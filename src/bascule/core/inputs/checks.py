@@ -39,7 +39,8 @@ def number(field: str, value: object, remedy: str) -> float:
     2.0
     """
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise InputError(field, f"{field} must be a number (got {value!r}): {remedy}")
+        written = _without_text(value)
+        raise InputError(field, f"{field} must be a number{written} (got {value!r}): {remedy}")
     try:
         accepted = float(value)
     except OverflowError:
@@ -47,6 +48,14 @@ def number(field: str, value: object, remedy: str) -> float:
     if math.isnan(accepted):
         raise InputError(field, f"{field} must be a number (got nan): {remedy}")
     return accepted
+
+
+def _without_text(value: object) -> str:
+    """Return how a number that was given as text is to be written; empty for anything else."""
+    try:
+        return f", as {read_number(value)[0]:g}" if isinstance(value, str) else ""
+    except ValueError:
+        return ""
 
 
 def finite(field: str, value: object, remedy: str) -> float:

@@ -13,7 +13,8 @@ from bascule.core.errors import InputError
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.inputs import checks
 from bascule.core.inputs.checks import amount, read_amount, tidy
-from bascule.core.metrics.measure import Measure, seconds
+from bascule.core.inputs.durations import seconds
+from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import DIRECTION, Goal, Metric, check_metrics
 from bascule.planning.request.fields import RequestFields
 from bascule.planning.request.options import Lift

@@ -104,7 +104,7 @@ class PlanFields(Declared):
             "When the test ends at the latest, undecided.",
             label="Maximum duration in days",
             group="basics",
-            kind="positive",
+            kind="days",
         ),
     ] = 28.0
     """Maximum duration in days; a decision is needed by then."""
