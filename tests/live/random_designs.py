@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest import mock
 
@@ -14,22 +16,30 @@ from bascule.core.evidence.families.rows import BLOCK_UNITS
 from bascule.core.progress import block_procedure
 from bascule.core.types import NO_DIFFERENCE, NOBODY
 from bascule.simulation.guardrails import GuardedRuns
+from bascule.simulation.kernels import covariates
 from bascule.simulation.kernels.compiled import new_control
 from bascule.simulation.kernels.guards import guarded_metrics
 from bascule.simulation.kernels.worlds import blocks, unit
 from bascule.simulation.worlds.world import World
 
 DAY = 86_400.0
+START = datetime(2026, 1, 5, tzinfo=UTC)
 
 
 @dataclass
 class Case:
-    """A design, and the means of its arms on the primary metric and on every guardrail."""
+    """A design, and the means of its arms on the primary metric and on every guardrail.
+
+    `deadline` is the tick of the deadline, if there is one. At the ticks in `operators` the test is
+    paused until its block is full, or its share of the traffic changes.
+    """
 
     design: bs.Design
     means: list[float]
     others: dict[str, list[float]]
     daily: int
+    deadline: int | None = None
+    operators: dict[int, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -39,27 +49,50 @@ class Played:
     clocks: list[int] = field(default_factory=list)
     arms: list[int] = field(default_factory=list)
     values: list[float] = field(default_factory=list)
+    known: list[float] = field(default_factory=list)
     others: list[float] = field(default_factory=list)
     end: int = 0
     winner: int = NOBODY
     removed: frozenset[int] = frozenset()
 
 
-def draw_case(rng: random.Random) -> Case:
+def draw_case(rng: random.Random, arms: tuple[int, ...] = (2, 2, 3, 4)) -> Case:
     """Draw a design with any of guardrails, window, calendar, horizon, futility, cap and batch."""
     while True:
         try:
-            return _draw(rng)
+            return _draw(rng, arms)
         except bs.InputError:
             continue
+
+
+def draw_wider(rng: random.Random) -> Case:
+    """Draw a design of up to six arms, also with covariates, a deadline, and an operator."""
+    while True:
+        case = draw_case(rng, (2, 3, 5, 6))
+        changes: dict[str, Any] = {}
+        if rng.random() < 0.4 and case.design.measure is not None:
+            changes["measure_on"] = True
+        if rng.random() < 0.6 and not case.design.metrics:
+            changes["covariates"] = [bs.Covariate("x", -4, 4)]
+        if rng.random() < 0.3:
+            case.deadline = rng.randrange(60, 400)
+            changes["deadline"] = START + timedelta(seconds=case.deadline * DAY / case.daily)
+        if rng.random() < 0.5:
+            ticks = rng.sample(range(300), 12)
+            case.operators = {tick: rng.choice([0.0, 0.0, 0.5, 1.0]) for tick in ticks}
+        try:
+            case.design = replace(case.design, **changes)
+        except bs.InputError:
+            continue
+        return case
 
 
 def _measure(window: str, binary: bool) -> bs.Measure:
     return bs.Measure(window, "any") if binary else bs.Measure(window, "mean", missing="zero")
 
 
-def _draw(rng: random.Random) -> Case:
-    count, coin = rng.choice([2, 2, 3, 4]), rng.random() < 0.5
+def _draw(rng: random.Random, arms: tuple[int, ...]) -> Case:
+    count, coin = rng.choice(arms), rng.random() < 0.5
     outcome: Any = bs.Bernoulli() if coin else bs.Gaussian(1)
     size = 0.3 if coin else 0.8
     rule: dict[str, Any] = {"batch": rng.choice([1, 1, 3])}
@@ -133,6 +166,10 @@ def simulated(case: Case, seed: int) -> Played:
 
         return unit.UnitSteps(draw, mean_and_gap, arrives)
 
+    def draw_covariates(streams: Any, drawn: Any, deviation: float, xs: Any, *room: Any) -> None:
+        covariates.draw_covariates(streams, drawn, deviation, xs, *room)
+        played.known.append(float(xs[room[0]]))
+
     def outcome_of(source: Any, arm: int, mean: float) -> float:
         value = float(unit.outcome_of(source, arm, mean))
         played.others.append(value)
@@ -140,7 +177,9 @@ def simulated(case: Case, seed: int) -> Played:
 
     # The loop counts a unit one tick after its window, a store at the end of it.
     window = max(0.0, (design.matures(0.0) or 0.0) - 1.000001 * DAY / case.daily)
-    world = World(case.means, units_per_day=case.daily).with_window(window)
+    correlation = 0.6 if design.covariates else 0.0
+    world = World(case.means, units_per_day=case.daily, correlation=correlation)
+    world = world.with_window(window)
     written_out = world.for_outcome(design.outcome, len(design.arms))
     guarded = GuardedRuns.empty(design, {k: tuple(v) for k, v in case.others.items()}, 1)
     metrics = guarded_metrics(design, seed, guarded) if design.guardrails else None
@@ -148,10 +187,13 @@ def simulated(case: Case, seed: int) -> Played:
         mock.patch.object(blocks, "deal_slots", deal),
         mock.patch.object(blocks, "units_of", units_of),
         mock.patch.object(blocks, "outcome_of", outcome_of),
+        mock.patch.object(blocks, "draw_covariates", draw_covariates),
     ):
         runs = blocks.WorldBlockRuns(
             design, block_procedure(design), written_out, seed, 1, "plain", metrics
         )
+        if case.deadline is not None:
+            runs.terms = runs.terms._replace(latest=float(case.deadline))
         runs.play(0, 1, new_control())
     played.end, played.winner = int(runs.times[0]), int(runs.winners[0])
     played.removed = frozenset(np.flatnonzero(guarded.removed[0]).tolist())
@@ -160,9 +202,13 @@ def simulated(case: Case, seed: int) -> Played:
 
 def difference(case: Case, played: Played) -> str:
     """Say where a store with the outcomes of a run first differs from it; empty if nowhere."""
-    design, clock = case.design, bs.ManualClock()
+    design, clock = case.design, bs.ManualClock(START)
     guardrails, step = [metric.name for metric in design.guardrails], DAY / case.daily
     at = {tick: number for number, tick in enumerate(played.clocks)}
+    names: dict[int, str] = {}
+    is_late = case.deadline is not None and played.end > case.deadline
+    end = case.deadline if is_late else played.end
+    assert end is not None
     with bs.open(":memory:", clock=clock, shuffle=lambda _: None) as store:
         test = store.create("test", design)
 
@@ -172,56 +218,78 @@ def difference(case: Case, played: Played) -> str:
             for name, value in every:
                 outcome = design.metric_design(name).outcome if name else design.outcome
                 if value != 0.0 or design.measure is None or not outcome.binary:
-                    test.record(f"u{number}", value, metric=name)
+                    test.record(names[number], value, metric=name)
 
-        for tick in range(played.end):
+        def evaluate(number: int) -> Any:
+            """Let users come until one is enrolled; a pause ends once the open block is full."""
+            known = {"x": played.known[number]} if played.known else None
+            for turn in range(40):
+                names[number] = f"u{number}-{turn}"
+                answer = test.evaluate(names[number], covariates=known)
+                if not answer.enrolled and test.state == "paused":
+                    test.start()
+                    answer = test.evaluate(names[number], covariates=known)
+                if answer.enrolled or test.audience is None:
+                    break
+            return answer
+
+        for tick in range(end):
+            if tick in case.operators:
+                if case.operators[tick] > 0.0:
+                    test.set_share(case.operators[tick])
+                elif test.state == "running":
+                    test.pause()
             if design.measure is None and tick - 1 in at:
                 # The loop counts outcomes that come at once when the next unit arrives.
                 record(at[tick - 1])
             if tick in at:
                 number = at[tick]
-                answer = test.evaluate(f"u{number}")
+                answer = evaluate(number)
                 if not answer.enrolled or answer.arm != design.arms[played.arms[number]]:
                     got = answer.arm if answer.enrolled else "nothing"
                     return f"tick {tick}: {got}, but arm {played.arms[number]} in the run"
                 if design.measure is not None:
                     record(number)
             else:
-                answer = test.evaluate(f"other {tick}")
+                if test.state == "paused":
+                    test.start()
+                answer = test.evaluate(
+                    f"other {tick}", covariates={"x": 0.0} if played.known else None
+                )
                 if answer.enrolled:
                     return f"tick {tick}: {answer.arm}, but nobody is enrolled in the run"
             clock.advance(step)
         entries = [entry["action"] for entry in test.audit()]
         if "decide" in entries or "end" in entries:
-            return f"{entries[-1]} before the end of the run at {played.end}"
-        if design.measure is None and played.end - 1 in at:
-            record(at[played.end - 1])
+            return f"{entries[-1]} before the end of the run at {end}"
+        if design.measure is None and end - 1 in at:
+            record(at[end - 1])
         status = test.status()
         wanted: tuple[str, str | None] = ("over", None)
-        if played.winner != NOBODY:
+        if played.winner != NOBODY and not is_late:
             is_even = played.winner == NO_DIFFERENCE
             wanted = ("decided", None if is_even else design.arms[played.winner])
         reached = status.decision
         found = (status.state, reached.name if reached and reached.arm is not None else None)
         if found != wanted:
-            return f"end at {played.end}: {found}, but {wanted} in the run"
+            return f"end at {end}: {found}, but {wanted} in the run"
         harmed = {entry["detail"]["arm"] for entry in test.audit() if entry["action"] == "harm"} | {
             contrast.treatment
             for metric in status.metrics
             for contrast, standing in zip(metric.contrasts, metric.standings, strict=True)
             if standing == "harmed"
         }
-        if harmed != {design.arms[arm] for arm in played.removed}:
+        if not is_late and harmed != {design.arms[arm] for arm in played.removed}:
             return f"end: {sorted(harmed)} are harmful, but {sorted(played.removed)} in the run"
         verified = test.verify()
         return "" if verified.agrees else f"verify: {verified}"
 
 
-def compare(first: int, count: int) -> list[str]:
+def compare(first: int, count: int, draw: Callable[[random.Random], Case] = draw_case) -> list[str]:
     """Return the differences of some designs, by the seeds that they are drawn with."""
     found = []
     for seed in range(first, first + count):
-        case = draw_case(random.Random(seed))
+        case = draw(random.Random(seed))
         said = difference(case, simulated(case, seed))
         if said:
             found.append(f"{seed}: {said}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from tests.live.random_designs import Case, compare, difference, simulated
+from tests.live.random_designs import Case, compare, difference, draw_wider, simulated
 
 import bascule as bs
 
@@ -24,9 +24,32 @@ def test_a_store_and_a_simulation_go_the_same_course(part: int) -> None:
     assert compare(part * count, count) == []
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(PARTS))
+def test_so_they_do_with_covariates_deadlines_and_operators(part: int) -> None:
+    """Up to six arms; a test is measured on, paused in the middle of a block, and throttled."""
+    count = DESIGNS // PARTS
+    assert compare(part * count, count, draw_wider) == []
+
+
 def test_harm_is_found_by_a_look_that_narrows_no_interval() -> None:
     """Drawn designs in which harm is shown at a level at which intervals stay as they were."""
     assert compare(198, 1) + compare(217, 1) == []
+
+
+def test_a_batch_is_filled_with_the_control_after_guardrails_allow_its_winner() -> None:
+    """In the middle of a batch: blocks of the winner alone would teach nothing."""
+    assert compare(854, 1) == []
+
+
+def test_futility_is_judged_when_a_batch_has_counted() -> None:
+    """The minimum duration ends between two batches."""
+    assert compare(874, 1) == []
+
+
+def test_no_difference_is_found_among_arms_that_have_beaten_the_control() -> None:
+    """A metric whose missing values count as 0 is judged like any other without guardrails."""
+    assert compare(1003, 1) == []
 
 
 def test_harm_is_found_while_a_decision_is_withheld_and_the_control_was_beaten() -> None:

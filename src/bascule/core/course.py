@@ -36,7 +36,6 @@ from bascule.core.course_rows import (
     SCALE,
     TEST,
     UNTIL,
-    WAITS,
     WIDER,
     Course,
     CourseScope,
@@ -181,17 +180,28 @@ def course_of_steps(
             return terms.strict
         return terms.usual
 
-    def control_is_back(test: Row, marks: Rows, arms: Rows, terms: Terms) -> bool:
+    def lone_arm(test: Row, marks: Rows, arms: Rows, count: int, terms: Terms) -> int:
+        """Return the only active arm if it is a treatment that is not decided for, or `NOBODY`.
+
+        It waits for its guardrails, or they allow it, but its batch is not complete.
+        """
+        for arm in range(count):
+            marks[OUT][arm] = 0 if arms[arm][ACTIVE] > 0.0 else 1
+        if withholds and test[HELD] != NOBODY:
+            return NOBODY
+        return only_treatment(marks[OUT], count, terms.control)
+
+    def control_is_back(test: Row, marks: Rows, arms: Rows, count: int, terms: Terms) -> bool:
         """Return whether the control was beaten, but still gets units for the guardrails.
 
-        It does while an arm waits for its guardrails, and while a decision is withheld that harm
+        It does while a lone arm is not decided for, and while a decision is withheld that harm
         would void: guardrails compare arms with the control, and need its outcomes.
         """
         control = terms.control
-        asked = test[WAITS] > 0.0
+        asked = lone_arm(test, marks, arms, count, terms) != NOBODY
         if withholds:
             asked = asked or (terms.seeks_harm and test[HELD] != NOBODY)
-        return asked and arms[control][ACTIVE] == 0.0 and marks[REMOVED][control] == 0  # type: ignore[no-any-return]
+        return asked and arms[control][ACTIVE] == 0.0 and marks[REMOVED][control] == 0
 
     def choose(
         test: Row, marks: Rows, arms: Rows, pairs: Rows, count: int, tilt: float, terms: Terms
@@ -199,7 +209,7 @@ def course_of_steps(
         """Return the leader of the next batch, and its units for each unit of a challenger."""
         back = False
         if guarded:
-            back = control_is_back(test, marks, arms, terms)
+            back = control_is_back(test, marks, arms, count, terms)
             if back:
                 arms[terms.control][ACTIVE] = 1.0
         front, ahead = leader(arms, pairs, count, judged_by(test, terms))
@@ -213,7 +223,7 @@ def course_of_steps(
         """Set the units of each arm in a block of the batch, and return their total number."""
         back = False
         if guarded:
-            back = control_is_back(test, marks, arms, terms)
+            back = control_is_back(test, marks, arms, count, terms)
             if back:
                 arms[terms.control][ACTIVE] = 1.0
         size = begin_block(arms, count, front, share * terms.each, terms.each)
@@ -222,18 +232,20 @@ def course_of_steps(
         return size
 
     def may_begin(
-        test: Row, arms: Rows, pairs: Rows, count: int, pending: int, clocks: Row, terms: Terms
-    ) -> float:
+        test: Row, marks: Rows, arms: Rows, pairs: Rows,
+        count: int, pending: int, clocks: Row, terms: Terms,
+    ) -> float:  # fmt: skip
         """Return the number of blocks that may begin now: as many as are left until the horizon.
 
-        It is infinite without a horizon, if nothing is pending or withheld, while an arm waits for
-        its guardrails, and in a rollout. `clocks` are the blocks under way in each pair's clock.
+        It is infinite without a horizon, if nothing is pending or withheld, while a lone arm is not
+        decided for, and in a rollout. `clocks` are the blocks under way in each pair's clock.
         """
         suffices = pending > 0
         if withholds:
             suffices = suffices or test[HELD] != NOBODY
         if guarded:
-            suffices = suffices and test[WAITS] == 0.0 and not terms.rollout
+            lone = lone_arm(test, marks, arms, count, terms)
+            suffices = suffices and lone == NOBODY and not terms.rollout
         if not suffices:
             return math.inf
         return blocks_left(arms, pairs, count, clocks, judged_by(test, terms))
@@ -284,14 +296,11 @@ def course_of_steps(
             look(rails, which, count, terms)
 
     def waiting(test: Row, marks: Rows, arms: Rows, rails: Rails, count: int, terms: Terms) -> int:
-        """Return the only active arm if it waits for its guardrails, else `NOBODY`; store that."""
-        for arm in range(count):
-            marks[OUT][arm] = 0 if arms[arm][ACTIVE] > 0.0 else 1
-        only = only_treatment(marks[OUT], count, terms.control)
+        """Return the only active arm if it waits for its guardrails, else `NOBODY`."""
+        only = lone_arm(test, marks, arms, count, terms)
         says = len(rails.standings) // count
         if only != NOBODY and allowed(rails.standings, count, says, only, terms.control):
             only = NOBODY
-        test[WAITS] = 0.0 if only == NOBODY else 1.0
         return only
 
     def look(rails: Rails, which: int, count: int, terms: Terms) -> None:
@@ -386,17 +395,17 @@ def course_of_steps(
         A decision that is too early for the calendar is withheld, unless harm has decided; an end
         by futility waits for the minimum duration.
         """
-        guardrails, says, harm = 0, 0, False
+        guardrails, says, harm, by_plan = 0, 0, False, True
         if guarded:
             guardrails, says = len(rails.numbers), len(rails.standings) // count
-            waiting(test, marks, arms, rails, count, terms)
+            waits = waiting(test, marks, arms, rails, count, terms) != NOBODY
+            by_plan = not terms.rollout and not waits
             harm = all_harmed(marks[REMOVED], rails.standings, count, guardrails, terms.control)
             test[HARM] = 1.0 if harm else 0.0
         if withholds and test[HELD] != NOBODY:
             return terms.control if harm else NOBODY, GOES_ON
         params = judged_by(test, terms)
         winner, ended = winner_of(arms, pairs, count, terms.margin, params), GOES_ON
-        by_plan = True
         if guarded:
             if harm:
                 winner = terms.control
@@ -405,7 +414,6 @@ def course_of_steps(
                     winner, terms.rollout, marks[OUT], rails.standings, count, guardrails, says,
                     terms.control,
                 )  # fmt: skip
-            by_plan = not terms.rollout and test[WAITS] == 0.0
         if winner == NOBODY and by_plan:
             ended = over(arms, pairs, count, params)
             if withholds and ended == FUTILE and clock < terms.least:

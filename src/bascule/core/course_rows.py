@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 from bascule.core.design import Design
 from bascule.core.evidence.families.rows import Params
 
-HELD, UNTIL, GONE, WAITS, HARM, TEST = range(6)
+HELD, UNTIL, GONE, HARM, TEST = range(5)
 """Columns of a test: the withheld decision, the time until which it is withheld, the number of
-removed arms, whether the last arm waits for its guardrails, and whether harm has decided; and the
-number of columns."""
+removed arms, and whether harm has decided; and the number of columns."""
 
 OUT, REMOVED, KEPT, REMOVED_AT, MARKS = range(5)
 """Rows of marks, with a number for each arm: whether it is inactive, whether it was removed,

@@ -110,8 +110,8 @@ class Position:
 
         The control is active in them if the guardrails still have to compare with it.
         """
-        self.waiting()
-        if self.course.control_is_back(self.test, self.marks, self.arms, self.terms):
+        rows = self.test, self.marks, self.arms
+        if self.course.control_is_back(*rows, self.count, self.terms):
             self.arms[self.terms.control][ACTIVE] = 1.0
         return self.evidence.seen(self.arms)
 
@@ -119,8 +119,7 @@ class Position:
         self, pending: int, block: Block, under_way: Sequence[tuple[int, int, int]]
     ) -> float:
         """Return the number of such blocks that may begin, given those under way."""
-        self.waiting()
-        rows = self.test, self.arms, self.evidence
+        rows = self.test, self.marks, self.arms, self.evidence
         return self.course.may_begin(*rows, self.count, pending, (block, under_way), self.terms)
 
     def harmful_arm(self) -> int:

@@ -136,9 +136,9 @@ def shipped(
     """Return the decision, given the winner on the primary metric, if not all arms are harmful.
 
     In a rollout the guardrails alone decide, for the first arm in the order of the design that all
-    of them allow. If no difference matters the control stays, provided that it is still active.
-    Rows of standings from `guardrails` up to `says` are for missing values: these also hold up that
-    no difference matters.
+    of them allow. If no difference matters the control stays, and with guardrails it has to be
+    active still. Rows of standings from `guardrails` up to `says` are for missing values: these
+    also hold up that no difference matters.
     """
     if rollout:
         winner = NOBODY
@@ -151,7 +151,7 @@ def shipped(
             for row in range(guardrails, says):
                 if out[arm] == 0 and standings[row * arms + arm] == OPEN:
                     return NOBODY
-        return NOBODY if out[control] != 0 else winner
+        return NOBODY if guardrails > 0 and out[control] != 0 else winner
     if winner != NOBODY and not allowed(standings, arms, says, winner, control):
         return NOBODY
     return winner

@@ -119,7 +119,8 @@ class Replay:
             names = [design.arms[arm] for arm in due_removals(design, state)]
             faults += [f"{name} is harmful after {state.progress} units" for name in names]
         is_known = design.min_days is None or design.matures(0.0) is not None
-        if design.procedure.has_horizon and state.progress and is_known:
+        is_judged = state.progress and not any(arm.units for arm in state.block.sums)
+        if design.procedure.has_horizon and is_judged and is_known:
             reason = plan_ends(design, state, time)
             faults += [f"{reason} ends the test after {state.progress} units"] if reason else []
         return replace(self, faults=tuple(faults))

@@ -200,8 +200,10 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
         if is_new and (ending.verdict is not None or ending.held is not None):
             work.state = _with_backlog(work.state, ending.held is not None)
             return False
-        if work.state.statistics is not before and plan_ends(design, work.state, time):
-            return False
+        if work.state.statistics is not before:
+            work.counted = time
+            if plan_ends(design, work.state, time):
+                return False
     folding, is_more = work.state.folding, len(ready) == size
     if measure is not None and len(ready) < len(rows):
         folding = folding._replace(due=design.matures(rows[len(ready)].time))
@@ -326,7 +328,8 @@ def _has_ended(work: UnitOfWork) -> bool:
     deadline = work.design.deadline
     if deadline is not None and work.now >= deadline.timestamp():
         return True
-    if plan_ends(work.design, work.state, work.now):
+    # Futility is judged when a batch has counted, as in a simulation, and not as time passes.
+    if plan_ends(work.design, work.state, work.counted):
         return True
     # A batch that has begun is filled before the cap on units ends a test.
     waits = work.state.pending > 0 or work.state.enrolment.left > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -60,6 +61,8 @@ class UnitOfWork:
         self.state: ExperimentState = before.state
         self.delivery = before.delivery
         self.now = now
+        self.counted = -math.inf
+        """When the last block of this transaction counted."""
         self.actor = actor
         self.shuffle = shuffle
         self.deals = deals

@@ -201,7 +201,7 @@ def build(
                             front, share = choose(test, marks, arms, early.seen, count, tilt, terms)
                         size = begin(test, marks, arms, count, front, share, terms)
                         begins = may_begin(
-                            test, arms, pairs, count, units - counted, pending, terms
+                            test, marks, arms, pairs, count, units - counted, pending, terms
                         )
                         enrols = units + rounds * size <= terms.max_units and begins > 0.0
                         tries = enrols
