@@ -88,6 +88,18 @@ def rounded(estimate: Estimate | None) -> str:
     return f"{estimate.mean:.4f} ± {estimate.se:.4f}" if small else str(estimate)
 
 
+def beside(table: str, row: str, column: str, figures: Figures) -> str:
+    """Return a figure with the published one in parentheses where it was read in its source."""
+    known = [
+        figure.value
+        for figure in PUBLISHED
+        if (figure.table, figure.row, figure.column) == (table, row, column)
+    ]
+    ours = figures[column]
+    text = f"{ours.mean:.2f} %" if table == "reference" and ours.se == 0.0 else rounded(ours)
+    return f"{text} (*{known[0]:,g}*)" if known else text
+
+
 def table(head: list[str], rows: list[list[str]]) -> str:
     """Return a table in Markdown; the first two columns are text."""
     rule = ["---", "---", *["---:"] * (len(head) - 2)]
@@ -123,7 +135,8 @@ def sequential_table(rows: dict[str, Figures]) -> str:
         units = figures["units"]
         regret = figures.get("regret", Estimate(units.mean / 10, units.se / 10))
         line = [name, holds(name)]
-        line += [rounded(figures[f"at {effect:g}"]) for effect in (0.0, 0.1, 0.2, 0.3, 0.4)]
+        effects = (0.0, 0.1, 0.2, 0.3, 0.4)
+        line += [beside("sequential", name, f"at {effect:g}", figures) for effect in effects]
         lines.append([*line, rounded(units), rounded(regret), rounded(figures.get("run on"))])
     return table(head, lines)
 
@@ -139,7 +152,8 @@ def rate_table(rows: dict[str, Figures]) -> str:
         words = holds(name)
         if not name.startswith("Tilt") and "not proven" not in words:
             words += ", if sums are normal"
-        line = [name, words, *(rounded(figures[f"at {lift:g}"]) for lift in (0.0, 0.1, 0.2))]
+        line = [name, words]
+        line += [beside("rates", name, f"at {lift:g}", figures) for lift in (0.0, 0.1, 0.2)]
         lines.append([*line, rounded(units), rounded(regret)])
     return table(head, lines)
 
@@ -158,12 +172,13 @@ def best_arm_table(rows: dict[str, Figures]) -> str:
 def trial_table(rows: dict[str, Figures]) -> str:
     """Return the table of the Bayesian adaptive trial."""
     head = ["trial", "holds its error", "power", "patients", "events lost"]
-    head += ["named superior: all equal", "**two tied for best**"]
+    head += ["named superior: all equal", "patients: all equal", "**two tied for best**"]
     lines = []
     for name, figures in rows.items():
         words = "everywhere; proven" if "Tilt" in name else "where all arms are equal"
-        columns = ("one best", "one best: patients", "events lost", "all equal")
-        line = [name, words, *(rounded(figures[column]) for column in columns)]
+        columns = ["one best", "one best: patients", "events lost", "all equal"]
+        columns.append("all equal: patients")
+        line = [name, words, *(beside("trial", name, column, figures) for column in columns)]
         lines.append([*line, f"**{figures['two tied for best']}**"])
     return table(head, lines)
 
@@ -176,8 +191,8 @@ def reference_table(rows: dict[str, Figures]) -> str:
         words = f"{ANY}; proven" if "Tilt" in name else PLANNED
         line = [name, words]
         for column in ("most", "null", "alternative"):
-            figure = figures[column]
-            line.append(f"{figure.mean:.2f} %" if figure.se == 0.0 else f"{figure} %")
+            cell = beside("reference", name, column, figures)
+            line.append(cell if "%" in cell else f"{cell} %")
         lines.append([*line, rounded(figures.get("power")) or "0.9"])
     return table(head, lines)
 
@@ -259,6 +274,8 @@ Other pages measure bascule on problems of our choice. This one takes problems t
 settings, and places all methods beside each other: what they cost, and where they hold their error. The rules of others
 were written from their papers (`bascule.research.rivals`). {len(PUBLISHED)} figures were read in their sources and
 repeated; the one that is farthest off is {farthest:.2f} standard errors away ([all of them](#published-figures-repeated)).
+In the tables a published figure stands *(in parentheses)* beside ours; figures without one were not published, or could
+not be read in their source.
 
 ![Power against mean units for an effect of 0.2](../images/benchmark.svg)
 

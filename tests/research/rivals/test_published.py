@@ -60,6 +60,15 @@ def test_the_record_has_every_row_and_the_page_is_made_from_it() -> None:
     assert json.loads((ROOT / RECORD).read_text(encoding="utf-8")).keys() == TABLES.keys()
 
 
+def test_a_published_figure_stands_in_the_row_that_repeats_it() -> None:
+    text = page(recorded())
+    assert len({figure[:3] for figure in PUBLISHED}) == len(PUBLISHED)
+    for figure in PUBLISHED:
+        rows = [line for line in text.splitlines() if line.startswith(f"| {figure.row} |")]
+        assert any(f"(*{figure.value:,g}*)" in row for row in rows), figure
+    assert text.count("(*") == len(PUBLISHED)
+
+
 @pytest.mark.parametrize("name", ["Tilt_1, effect 0.2", "Tilt_3, effect 0.2, horizon"])
 def test_the_commands_of_our_rows_give_their_figures(
     name: str, capsys: pytest.CaptureFixture[str]

@@ -132,9 +132,9 @@ def contenders(
                 "1.2 is a small one",
             )
     entries = []
+    listed = _rules(alphas, tilts, effect, outcome.recurring)
     for family in families:
-        listed = _recurring_rules if outcome.recurring else _rules
-        for rule in listed(family, alphas, tilts, effect):
+        for rule in listed.get(family, ()):
             design = Design(names, outcome, rule, error=error, sides=1)
             # The paper has no corollary on its error for units: what its theorems state is used.
             if family is RuleFamily.PUBLISHED and not outcome.recurring:
@@ -208,41 +208,25 @@ def stalling(alphas: Sequence[float]) -> list[LeftOut]:
 
 
 def _rules(
-    family: RuleFamily,
-    alphas: Sequence[float],
-    tilts: Sequence[float],
-    effect: float | None,
-) -> list[Rule]:
-    if family is RuleFamily.RADIUS:
-        return [UCB(alpha, radius="mixture") for alpha in alphas]
-    if family is RuleFamily.STOP:
-        ending = [alpha for alpha in alphas if alpha >= STALLS_BELOW]
-        return [*(UCB(alpha, stop="mixture") for alpha in ending), ETC(stop="mixture")]
-    if family is RuleFamily.TILT:
-        return [Tilt(tilt) for tilt in tilts]
-    if family is RuleFamily.EFFECT:
-        return [] if effect is None else [Tilt(tilt, effect) for tilt in tilts]
-    if family is RuleFamily.PEERS:
+    alphas: Sequence[float], tilts: Sequence[float], effect: float | None, recurring: bool
+) -> dict[RuleFamily, list[Rule]]:
+    """Return the rules of each family that there are for outcomes that recur, or do not."""
+    published: list[Rule] = [*(UCB(alpha) for alpha in alphas), ETCPrime(), ETC()]
+    rules: dict[RuleFamily, list[Rule]] = {
+        RuleFamily.PUBLISHED: published,
+        RuleFamily.RADIUS: [UCB(alpha, radius="mixture") for alpha in alphas],
+    }
+    ending = [alpha for alpha in alphas if alpha >= STALLS_BELOW]
+    if recurring:
+        stopped = [UCB(alpha, radius="mixture", stop="mixture") for alpha in ending]
+        rules[RuleFamily.LOOKS] = [UCB(alpha, radius="looks") for alpha in alphas]
+    else:
+        stopped = [UCB(alpha, stop="mixture") for alpha in ending]
         top_two = [TopTwo(leader) for leader in LEADERS]
-        return [TrackAndStop(), Thompson(), *top_two, MixtureAdaptive()]
-    if family in (RuleFamily.GIVEN, RuleFamily.STATED, RuleFamily.LOOKS):
-        return []
-    return [*(UCB(alpha) for alpha in alphas), ETCPrime(), ETC()]
-
-
-def _recurring_rules(
-    family: RuleFamily,
-    alphas: Sequence[float],
-    tilts: Sequence[float],  # noqa: ARG001
-    effect: float | None,  # noqa: ARG001
-) -> list[Rule]:
-    """Return the rules of a family for outcomes that recur."""
-    if family is RuleFamily.PUBLISHED:
-        return [*(UCB(alpha) for alpha in alphas), ETCPrime(), ETC()]
-    if family is RuleFamily.RADIUS:
-        return [UCB(alpha, radius="mixture") for alpha in alphas]
-    if family is RuleFamily.STOP:
-        ending = [alpha for alpha in alphas if alpha >= STALLS_BELOW]
-        mixtures = [UCB(alpha, radius="mixture", stop="mixture") for alpha in ending]
-        return [*mixtures, ETC(stop="mixture")]
-    return [UCB(alpha, radius="looks") for alpha in alphas] if family is RuleFamily.LOOKS else []
+        rules[RuleFamily.PEELING] = published
+        rules[RuleFamily.TILT] = [Tilt(tilt) for tilt in tilts]
+        rules[RuleFamily.PEERS] = [TrackAndStop(), Thompson(), *top_two, MixtureAdaptive()]
+        if effect is not None:
+            rules[RuleFamily.EFFECT] = [Tilt(tilt, effect) for tilt in tilts]
+    rules[RuleFamily.STOP] = [*stopped, ETC(stop="mixture")]
+    return rules

@@ -23,9 +23,12 @@ from bascule.simulation.engines.backends.threads import Stages
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["CsvRow", "FigureCell", "Measurements", "Quantity", "Sheet", "measure"]
+__all__ = ["CsvRow", "FigureCell", "Flags", "Measurements", "Quantity", "Sheet", "measure"]
 
 Quantity = Literal["regret", "decision_time"]
+
+Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
+"""Whether something is so, for each run."""
 
 FEWEST = 100
 """No claim is judged on fewer runs than these."""

@@ -71,10 +71,7 @@ def optimal_shares(rates: FloatArray, shares: FloatArray) -> None:
     >>> shares.round(3)
     array([0.417, 0.39 , 0.136, 0.057])
     """
-    best = 0
-    for arm in range(rates.size):
-        if rates[arm] > rates[best]:
-            best = arm
+    best = int(rates.argmax())
     high = math.inf
     for arm in range(rates.size):
         if arm != best:
@@ -98,11 +95,7 @@ def optimal_shares(rates: FloatArray, shares: FloatArray) -> None:
                 high = level
         for arm in range(rates.size):
             shares[arm] = 1.0 if arm == best else share_at(rates[best], rates[arm], low)
-    total = 0.0
-    for arm in range(rates.size):
-        total += shares[arm]
-    for arm in range(rates.size):
-        shares[arm] /= total
+    shares /= shares.sum()
 
 
 def evidence(first: float, n: float, second: float, m: float) -> float:
@@ -169,10 +162,7 @@ def build(fingerprint: str) -> Kernel:
                 if rule == RACING:
                     if evidence(rates[best], units[best], rates[worst], units[worst]) > needed:
                         active[worst] = 0.0
-                        left = 0
-                        for arm in range(arms):
-                            left += int(active[arm])
-                        winner = best if left == 1 else NOBODY
+                        winner = best if active.sum() == 1.0 else NOBODY
                 else:
                     enough = True
                     for arm in range(arms):

@@ -3,56 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, NoReturn
+from typing import ClassVar, Literal
 
 from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import STATED, Calibration
-from bascule.core.evidence.families.rows import Difference
 from bascule.core.inputs import checks
 from bascule.core.outcomes import Outcome
-from bascule.core.procedures.base import AnyStatistics, Procedure, Setting
+from bascule.core.procedures.base import Setting
 from bascule.core.rules.base import Knob, Rule, refuse_delta
-from bascule.core.statistics import Statistics
 from bascule.research.rivals import steps
+from bascule.research.simulated import SimulatedProcedure
 
 
 @dataclass(frozen=True, slots=True)
-class RivalProcedure(Procedure):
+class RivalProcedure(SimulatedProcedure):
     """How a rival proceeds; it is played by a compiled loop and by nothing else."""
 
     step: int = 0
     setting: float = 0.0
     sigma: float = 0.0
     kind: ClassVar[str] = "rival"
-    counts = "units"
-    assigns = "units"
-
-    @property
-    def end_error(self) -> float:
-        """A rival has no intervals of its own here."""
-        self._outside()
-
-    def check_live(self) -> None:
-        """Raise: nobody runs a test with a rule that has no guarantee."""
-        self._outside()
-
-    def empty(self) -> Statistics:
-        """Return the statistics before the first unit."""
-        return Statistics.empty(self.arms)
-
-    def winner(self, statistics: AnyStatistics) -> int:  # noqa: ARG002
-        """Raise: a rival needs more than these statistics hold."""
-        self._outside()
-
-    def differences(self, statistics: AnyStatistics) -> list[Difference]:  # noqa: ARG002
-        """Raise: a rival has no intervals here."""
-        self._outside()
-
-    def _outside(self) -> NoReturn:
-        self._refuse(
-            "is another tool's rule, without a guarantee: it can be simulated, audited and "
-            "compared, not run"
-        )
+    refusal = (
+        "is another tool's rule, without a guarantee: it can be simulated, audited and compared, "
+        "not run"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +162,6 @@ class MixtureAdaptive(Rival):
 
 
 RIVALS: dict[str, type[Rival]] = {
-    "track-and-stop": TrackAndStop,
-    "thompson": Thompson,
-    "top-two": TopTwo,
-    "mad": MixtureAdaptive,
+    str(rule().kind): rule for rule in (TrackAndStop, Thompson, TopTwo, MixtureAdaptive)
 }
 """Every rival by its name."""

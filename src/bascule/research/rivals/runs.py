@@ -69,15 +69,10 @@ def build(fingerprint: str) -> Kernel:
         (seed, first_run, runs), control = chunk, columns.control
         streams, _, world, means, _, _, _ = source
         turn = heads.size - 1
-        for i in range(heads.size):
-            heads[i] = EMPTY
+        heads[:] = EMPTY
         for row in range(runs):
             seed_stream(streams, 0, seed, np.uint64(first_run + row))
-            for i in range(sums.size):
-                sums[i] = 0.0
-            for arm in range(arms):
-                assigned[arm] = 0.0
-                shares[arm] = 1.0 / arms
+            sums[:], assigned[:], shares[:] = 0.0, 0.0, 1.0 / arms
             units, clock, under_way = 0, 0, 0
             regret = 0.0
             winner = NOBODY

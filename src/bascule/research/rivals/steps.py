@@ -48,6 +48,14 @@ def variance_of(sums: FloatArray, arms: int, arm: int, sigma: float) -> float:
     return float(max(variance * units / max(1.0, units - 1.0), LEAST_VARIANCE))
 
 
+def fewest_units(sums: FloatArray, arms: int) -> float:
+    """The units of the arm that has fewest."""
+    fewest = math.inf
+    for arm in range(arms):
+        fewest = min(fewest, sums[arm])
+    return fewest
+
+
 def leader_of(sums: FloatArray, arms: int) -> int:
     """The arm with the highest mean."""
     best = 0
@@ -122,11 +130,7 @@ def optimal_shares(sums: FloatArray, arms: int, sigma: float, shares: FloatArray
         else:
             high = y
     shares[leader] = 1.0
-    total = 0.0
-    for arm in range(arms):
-        total += shares[arm]
-    for arm in range(arms):
-        shares[arm] /= total
+    shares /= shares.sum()
 
 
 def write_shares(
@@ -138,14 +142,8 @@ def write_shares(
     shares: FloatArray,
 ) -> None:
     """Write the probability with which the next units join each arm."""
-    units = 0.0
-    fewest = math.inf
-    for arm in range(arms):
-        units += sums[arm]
-        fewest = min(fewest, sums[arm])
-    for arm in range(arms):
-        shares[arm] = 1.0 / arms
-    if fewest < FIRST:
+    shares[:] = 1.0 / arms
+    if fewest_units(sums, arms) < FIRST:
         return
     if kind == TRACK:
         optimal_shares(sums, arms, sigma, shares)
@@ -155,7 +153,7 @@ def write_shares(
         if kind == TOP_TWO:
             top_two(shares, arms, knob)
         else:
-            even = knob * arms if kind == THOMPSON else units**-FADING
+            even = knob * arms if kind == THOMPSON else sums[:arms].sum() ** -FADING
             for arm in range(arms):
                 shares[arm] = even / arms + (1.0 - even) * shares[arm]
 
@@ -166,9 +164,7 @@ def top_two(shares: FloatArray, arms: int, leader: float) -> None:
     The first arm is drawn by its chance to win and gets the unit with probability `leader`;
     otherwise it is the next one that is drawn and differs.
     """
-    first = 0
-    for arm in range(1, arms):
-        first = arm if shares[arm] > shares[first] else first
+    first = int(shares.argmax())
     # The rest is summed up by itself: 1 less a chance near 1 would be nothing but rounding.
     rest = 1e-300
     for arm in range(arms):
@@ -184,28 +180,18 @@ def top_two(shares: FloatArray, arms: int, leader: float) -> None:
         if arm != first:
             rest_shares += of_first - shares[arm] / (whole - shares[arm])
         shares[arm] *= leader + (1.0 - leader) * rest_shares
-    total = 0.0
-    for arm in range(arms):
-        total += shares[arm]
-    for arm in range(arms):
-        shares[arm] /= total
+    shares /= shares.sum()
 
 
 def winner_of(kind: int, sums: FloatArray, arms: int, error: float, sigma: float) -> int:
     """The arm that a rule declares the winner, or nobody."""
-    units = 0.0
-    for arm in range(arms):
-        if sums[arm] < FIRST:
-            return NOBODY
-        units += sums[arm]
-    leader = leader_of(sums, arms)
+    if fewest_units(sums, arms) < FIRST:
+        return NOBODY
+    units, leader = float(sums[:arms].sum()), leader_of(sums, arms)
     if kind == THOMPSON:
         return leader if chance_to_win(sums, arms, leader, sigma) >= 1.0 - error else NOBODY
     if kind == MIXTURE:
-        leader = 0
-        for arm in range(1, arms):
-            if sums[arms * WEIGHTED + arm] > sums[arms * WEIGHTED + leader]:
-                leader = arm
+        leader = int(sums[arms * WEIGHTED : arms * WEIGHTED_SQUARES].argmax())
     for rival in range(arms):
         if rival == leader:
             continue

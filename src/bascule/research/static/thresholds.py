@@ -154,11 +154,7 @@ def scale(units_a: float, units_b: float) -> float:
 
 def leader(means: FloatArray, arms: int) -> int:
     """The arm with the highest mean; the first one on a tie."""
-    best = 0
-    for arm in range(1, arms):
-        if means[arm] > means[best]:
-            best = arm
-    return best
+    return int(means[:arms].argmax())
 
 
 def nearest(means: FloatArray, scales: FloatArray, arms: int, best: int) -> int:

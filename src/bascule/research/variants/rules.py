@@ -6,18 +6,17 @@ They are for simulation. docs/research/units.md and docs/research/evidence.md ha
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Literal, NoReturn
+from dataclasses import dataclass, field, replace
+from typing import Annotated, ClassVar, Literal
 
 from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import Calibration
-from bascule.core.evidence.families.rows import Difference
 from bascule.core.evidence.looks import GROWTH
 from bascule.core.options import Option
 from bascule.core.outcomes import Outcome
-from bascule.core.procedures.base import AnyStatistics, Procedure, Setting
+from bascule.core.procedures.base import Setting
 from bascule.core.rules.base import RULES, Knob, Rule, refuse_delta
-from bascule.core.statistics import Statistics
+from bascule.research.simulated import SimulatedProcedure
 
 Alpha = Annotated[
     float,
@@ -33,7 +32,7 @@ BERNSTEIN, BOUNDED_UNITS, MEANS, TOTAL = range(4)
 
 
 @dataclass(frozen=True, slots=True)
-class VariantProcedure(Procedure):
+class VariantProcedure(SimulatedProcedure):
     """How a rule for simulation proceeds; it is played by a compiled loop and by nothing else."""
 
     estimator: int = BERNSTEIN
@@ -41,32 +40,12 @@ class VariantProcedure(Procedure):
     growth: float = GROWTH
     alike: float = 1.0
     kind: ClassVar[str] = "variant"
-    counts = "units"
-    assigns = "units"
+    refusal = "is a rule for simulation: it can be simulated and audited, not run"
 
     @property
     def end_error(self) -> float:
         """Each arm has its part of the error."""
         return self.design.calibration.delta
-
-    def check_live(self) -> None:
-        """Raise: the rule is for simulation."""
-        self._simulated()
-
-    def empty(self) -> Statistics:
-        """Return the statistics before the first unit."""
-        return Statistics.empty(self.arms)
-
-    def winner(self, statistics: AnyStatistics) -> int:
-        """Raise: the loop keeps more than these statistics hold."""
-        self._simulated()
-
-    def differences(self, statistics: AnyStatistics) -> list[Difference]:
-        """Raise: the rule has intervals in its loop only."""
-        self._simulated()
-
-    def _simulated(self) -> NoReturn:
-        self._refuse("is a rule for simulation: it can be simulated and audited, not run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +54,7 @@ class Variant(Rule):
 
     alpha: Alpha = 2.0
     name: ClassVar[str]
+    estimator: ClassVar[int]
 
     @property
     def label(self) -> str:
@@ -106,13 +86,18 @@ class Variant(Rule):
                 "max_units", "alpha = 1 has no bound on its decision time: set max_units"
             )
 
-    def _check_limits(self, outcome: Outcome) -> None:
+    def check_outcome(self, outcome: Outcome) -> None:
+        """Accept outcomes within limits."""
         if not outcome.limited or outcome.recurring:
             raise InputError(
                 "outcome",
                 f"{self.label} needs outcomes between two limits, not {outcome!r}: use Bernoulli() "
                 "or Bounded(low, high)",
             )
+
+    def procedure(self, design: Setting) -> VariantProcedure:
+        """Return what the loop has to play."""
+        return VariantProcedure(design, self.label, self.estimator, self.alpha)
 
 
 @RULES.register
@@ -125,15 +110,8 @@ class UCBBernstein(Variant):
     """
 
     kind: Literal["ucb-bernstein"] = field(default="ucb-bernstein", kw_only=True, repr=False)
-    name: ClassVar[str] = "UCB-Bernstein"
-
-    def check_outcome(self, outcome: Outcome) -> None:
-        """Accept outcomes within limits."""
-        self._check_limits(outcome)
-
-    def procedure(self, design: Setting) -> VariantProcedure:
-        """Return what the loop has to play."""
-        return VariantProcedure(design, self.label, BERNSTEIN, self.alpha)
+    name = "UCB-Bernstein"
+    estimator = BERNSTEIN
 
 
 @RULES.register
@@ -155,18 +133,13 @@ class BoundedUnits(Variant):
         float, Option("How alike units are: the concentration of their shares.", kind="positive")
     ] = field(default=4.0, kw_only=True)
     kind: Literal["bounded-units"] = field(default="bounded-units", kw_only=True, repr=False)
-    name: ClassVar[str] = "UCB-MM-Bernstein"
-
-    def check_outcome(self, outcome: Outcome) -> None:
-        """Accept outcomes within limits."""
-        self._check_limits(outcome)
+    name = "UCB-MM-Bernstein"
+    estimator = BOUNDED_UNITS
 
     def procedure(self, design: Setting) -> VariantProcedure:
         """Return what the loop has to play."""
-        growth = checked_growth(self.growth)
-        return VariantProcedure(
-            design, self.label, BOUNDED_UNITS, self.alpha, growth, float(self.alike)
-        )
+        played, growth = Variant.procedure(self, design), checked_growth(self.growth)
+        return replace(played, growth=growth, alike=float(self.alike))
 
 
 @RULES.register
@@ -206,9 +179,8 @@ class UnitMeans(Variant):
     def procedure(self, design: Setting) -> VariantProcedure:
         """Return what the loop has to play."""
         estimator = TOTAL if self.mean == "total" else MEANS
-        return VariantProcedure(
-            design, self.label, estimator, self.alpha, checked_growth(self.growth)
-        )
+        growth = checked_growth(self.growth)
+        return VariantProcedure(design, self.label, estimator, self.alpha, growth)
 
 
 def checked_growth(growth: float) -> float:

@@ -82,10 +82,7 @@ def next_arm(means: FloatArray, radii: FloatArray, alpha: float) -> int:
 
 def parted(means: FloatArray, radii: FloatArray) -> int:
     """Return the arm whose interval lies above every other, or `NOBODY`."""
-    best = 0
-    for arm in range(means.size):
-        if means[arm] > means[best]:
-            best = arm
+    best = int(means.argmax())
     for arm in range(means.size):
         if arm != best and not means[best] - radii[best] > means[arm] + radii[arm]:
             return NOBODY

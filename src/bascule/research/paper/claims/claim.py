@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any, Literal, get_args
 
-from bascule.research.paper.measure import FEWEST, Measurements
+from bascule.research.paper.measure import FEWEST, Flags, Measurements
 from bascule.simulation import Estimate
 
 Verdict = Literal["holds", "not contradicted", "does not hold", "not shown"]
@@ -49,6 +49,11 @@ class Measured:
     def of(cls, title: str, estimate: Estimate) -> Measured:
         """Return an estimate with a name."""
         return cls(title, estimate.mean, estimate.se)
+
+    @classmethod
+    def share(cls, title: str, flags: Flags) -> Measured:
+        """Return the share of runs that are flagged, with a name."""
+        return cls.of(title, Estimate.of(flags.astype(float)))
 
     @property
     def estimate(self) -> Estimate:

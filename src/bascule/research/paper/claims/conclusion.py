@@ -96,16 +96,15 @@ def inflation_decides(m: Measurements) -> Finding:
     ]
     finding = keeping(promises, "without the right decision")
     times = tuple(
-        Measured.of(f"units until the decision, {rule.label}, log(1/δ) = {level:g}", _time(cell))
+        Measured.of(
+            f"units until the decision, {rule.label}, log(1/δ) = {level:g}",
+            Estimate.of(cell.decision_time),
+        )
         for (rule, level), cell in cells.items()
     )
     longest = max(float(cell.decision_time.max()) for cell in cells.values())
     rows = (*times, Measured("units that the longest of all runs took", longest))
     return replace(finding, measured=(*rows, *finding.measured))
-
-
-def _time(simulation: Simulation) -> Estimate:
-    return Estimate.of(simulation.decision_time.astype(float))
 
 
 def overstated_sigma_decides(m: Measurements) -> Finding:
@@ -122,10 +121,10 @@ def overstated_sigma_decides(m: Measurements) -> Finding:
         verdict = "holds"
     return Finding(
         tuple(
-            Measured.of(
+            Measured.share(
                 f"share of runs of UCB_1 decided by {CAP[level]:,} units, σ taken for {factor:g} "
                 f"times what it is, log(1/δ) = {level:g}",
-                Estimate.of((cell.winner >= 0).astype(float)),
+                cell.winner >= 0,
             )
             for factor, cell in cells.items()
         ),
@@ -168,9 +167,8 @@ def arrivals_matter(m: Measurements) -> Finding:
     return Finding(
         (
             *(
-                Measured.of(
-                    f"share of runs with a winner between equal arms, {name}",
-                    Estimate.of((winners >= 0).astype(float)),
+                Measured.share(
+                    f"share of runs with a winner between equal arms, {name}", winners >= 0
                 )
                 for name, winners in shares.items()
             ),

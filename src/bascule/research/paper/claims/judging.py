@@ -21,7 +21,7 @@ from bascule.core.numerics import turning_point
 from bascule.core.procedures.recurrent import PUBLISHED_FACTOR
 from bascule.core.types import FloatArray
 from bascule.research.paper.claims.claim import Finding, Measured, Verdict, judged
-from bascule.research.paper.measure import Measurements, Quantity
+from bascule.research.paper.measure import Flags, Measurements, Quantity
 from bascule.simulation import Estimate, Simulation
 from bascule.theory import published_bounds
 
@@ -266,7 +266,7 @@ class Promise:
     looks: int = 1
 
     @classmethod
-    def of(cls, flags: np.ndarray[tuple[int], np.dtype[np.bool_]], allowed: float) -> Promise:
+    def of(cls, flags: Flags, allowed: float) -> Promise:
         """Count the runs that broke a promise."""
         return cls(int(flags.sum()), len(flags), allowed)
 
@@ -360,11 +360,9 @@ def keeping(promises: Sequence[Promise], title: str) -> Finding:
 BREAKING = "that decide wrongly, later or at a higher cost than the corrected theorems say"
 
 
-def theorem_promises(
-    cells: Sequence[Simulation], gap: float | Sequence[float]
-) -> tuple[Promise, ...]:
-    """Return which runs were wrong, late or dear by the paper's theorems, for each cell."""
-    return tuple(_promise(cell, gap) for cell in cells)
+def keeping_theorems(cells: Sequence[Simulation], gap: float | Sequence[float]) -> Finding:
+    """Return whether no more runs are wrong, late or dear by the paper's theorems than allowed."""
+    return keeping([_promise(cell, gap) for cell in cells], BREAKING)
 
 
 def _promise(simulation: Simulation, gap: float | Sequence[float]) -> Promise:
@@ -377,13 +375,13 @@ def _promise(simulation: Simulation, gap: float | Sequence[float]) -> Promise:
 def regret_without_time(cells: Mapping[float, Simulation], gap: float) -> Finding:
     """Return whether runs of UCB itself, whose time has no bound, keep to the theorem."""
     finding = keeping(
-        theorem_promises(list(cells.values()), gap),
+        [_promise(cell, gap) for cell in cells.values()],
         "that decide wrongly, or at a higher regret than the corrected theorem says",
     )
     undecided = tuple(
-        Measured.of(
+        Measured.share(
             f"share of runs undecided at {cell.design.max_units:,} units, log(1/δ) = {level:g}",
-            Estimate.of((cell.winner < 0).astype(float)),
+            cell.winner < 0,
         )
         for level, cell in cells.items()
     )

@@ -86,8 +86,10 @@ def growths() -> dict[float, float]:
     }
 
 
-def _growth_rows(found: dict[float, float]) -> tuple[Measured, ...]:
-    return tuple(
+def _log_log(power: int, words: str, more: tuple[Measured, ...] = ()) -> Finding:
+    """Return whether the additional units grow by this power of the spread of the noise."""
+    share, found = 0.05, growths()
+    rows = tuple(
         Measured(
             f"units added per unit of log log(1/δ), from log(1/δ) = {FAR:.0e} to {FURTHEST:.0e}, "
             f"σ_r = 1, σ_ε = {noise:g}",
@@ -95,39 +97,31 @@ def _growth_rows(found: dict[float, float]) -> tuple[Measured, ...]:
         )
         for noise, units in found.items()
     )
+    return Finding(
+        (*more, *rows),
+        f"each of the last {len(rows)} numbers is within {share:.0%} of {words}",
+        exactly(
+            all(math.isclose(units, noise**power, rel_tol=share) for noise, units in found.items())
+        ),
+    )
 
 
 def log_log(m: Measurements) -> Finding:
     """The additional units grow like log log(1/delta), by the variance of the noise."""
     del m
-    share, found = 0.05, growths()
-    return Finding(
-        (
-            Measured(
-                f"units that an arm needs at log(1/δ) = {MIDDLE:g}",
-                needed(algorithm_2_radius, MIDDLE),
-            ),
-            Measured("of these, added by the variance of the noise", additional(MIDDLE)),
-            *_growth_rows(found),
+    more = (
+        Measured(
+            f"units that an arm needs at log(1/δ) = {MIDDLE:g}", needed(algorithm_2_radius, MIDDLE)
         ),
-        f"each of the last numbers is within {share:.0%} of σ_ε²/σ_r²",
-        exactly(
-            all(math.isclose(units, noise**2, rel_tol=share) for noise, units in found.items())
-        ),
+        Measured("of these, added by the variance of the noise", additional(MIDDLE)),
     )
+    return _log_log(2, "σ_ε²/σ_r²", more)
 
 
 def log_log_as_printed(m: Measurements) -> Finding:
     """The additional units grow by the inverse of the variance of the noise, as is printed."""
     del m
-    share, found = 0.05, growths()
-    return Finding(
-        _growth_rows(found),
-        f"each number is within {share:.0%} of σ_r²/σ_ε², as the theorems print it",
-        exactly(
-            all(math.isclose(units, noise**-2, rel_tol=share) for noise, units in found.items())
-        ),
-    )
+    return _log_log(-2, "σ_r²/σ_ε², as the theorems print it")
 
 
 def gap_does_not_matter(m: Measurements) -> Finding:

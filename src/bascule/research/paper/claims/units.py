@@ -10,15 +10,12 @@ from bascule.core.procedures.recurrent import equal_weight, outcome_weight
 from bascule.core.rules import ETC, UCB
 from bascule.research.paper.claims.claim import Finding, Measured, exactly, judged
 from bascule.research.paper.claims.judging import (
-    BREAKING,
     MARGIN,
     beyond_chance,
-    keeping,
     noticed,
     ordered,
     ratio,
     regret_without_time,
-    theorem_promises,
 )
 from bascule.research.paper.estimators import (
     FEW,
@@ -37,7 +34,6 @@ from bascule.research.paper.units import (
     GRID,
     MIDDLE,
     NOISY_NAME,
-    RULES,
     SPREAD_NAME,
     SPREAD_RULE,
     UCB_MM,
@@ -98,12 +94,6 @@ def noise_is_negligible(m: Measurements) -> Finding:
         noticed("a change by the noise above its limit", [noise], runs),
         runs,
     )
-
-
-def agrees_with_theorems(m: Measurements) -> Finding:
-    """Count the runs that break a theorem."""
-    cells = [m.at(rule.label, level) for rule in RULES for level in GRID]
-    return keeping(theorem_promises(cells, GAP), BREAKING)
 
 
 def regret_of_ucb_mm(m: Measurements) -> Finding:
