@@ -153,3 +153,79 @@ def test_zones_are_read_alike_and_never_mixed() -> None:
 )
 def test_yes_and_no_in_other_languages(yes: str, no: str) -> None:
     assert means_of(bs.analyze(LOG.assign(y=np.where(BOUGHT, yes, no)))) == pytest.approx(SHARES)
+
+
+EXPOSED = [str(arm) for arm in LOG.arm]
+BUYERS = np.flatnonzero(BOUGHT)
+
+
+def of_events(unit: str, arm: str, value: str, noise: tuple[str, ...] = ()) -> Any:
+    """Rows of exposures, which have the arm, and of purchases, which have the value."""
+    seen = {unit: USERS, "event": "seen", arm: EXPOSED, "timestamp": TIME}
+    buys = {unit: np.take(USERS, BUYERS), "event": "buy", value: 1.0}
+    buys |= {"timestamp": (TIME + pd.Timedelta("1h"))[BOUGHT]}
+    log = pd.concat([pd.DataFrame(seen), pd.DataFrame(buys)], ignore_index=True)
+    return log.assign(**{name: [f"{name}{i}" for i in range(len(log))] for name in noise})
+
+
+@pytest.mark.parametrize(
+    ("unit", "arm", "value", "noise"),
+    [
+        ("distinct_id", "Variant name", "amount", ("$insert_id",)),
+        ("distinct_id", "properties.$feature_flag_response", "amount", ("uuid",)),
+        ("reader_id", "variation", "metricValue", ("message_id", "row_id")),
+    ],
+)
+def test_the_unit_of_a_stream_stands_on_exposures_and_on_events(
+    unit: str, arm: str, value: str, noise: tuple[str, ...]
+) -> None:
+    """Identities of messages, which every row has of its own, are no units."""
+    found = answered(of_events(unit, arm, value, noise))
+    assert found.reading.unit == unit
+    assert means_of(found) == pytest.approx(SHARES)
+    assert "missing outcomes" not in [check.name for check in found.checks]
+
+
+@pytest.mark.parametrize("kind", ["struct", "JSON", "keys and values"])
+def test_fields_of_a_stream_are_read_by_the_query_of_the_only_question(kind: str) -> None:
+    flat = of_events("distinct_id", "Variant name", "amount")
+    names = ["distinct_id", "Variant name", "amount"]
+    fields: list[Any] = [
+        {name: entry for name, entry in zip(names, row, strict=True) if entry == entry}
+        for row in flat[names].to_numpy().tolist()
+    ]
+    if kind == "JSON":
+        fields = [json.dumps(row) for row in fields]
+    if kind == "keys and values":
+        fields = [
+            [{"key": name, "value": {"string_value": str(entry)}} for name, entry in row.items()]
+            for row in fields
+        ]
+    found = answered(pd.DataFrame({"event": flat.event, "at": flat.timestamp, "props": fields}))
+    assert (found.reading.unit, found.reading.arm) == ("distinct_id", "Variant name")
+    assert means_of(found) == pytest.approx(SHARES)
+
+
+def test_an_identity_and_a_name_of_the_arm_are_one_column() -> None:
+    named = LOG.rename(columns={"arm": "group_name"})
+    assert bs.analyze(named.assign(group_id=ARM)).reading.arm == "group_name"
+
+
+def test_sums_of_squares_are_no_metric() -> None:
+    spent = LOG.assign(date=LOG.ts.dt.date, users=1, total=7.5 * LOG.y, squares=56.25 * LOG.y)
+    sums = spent.groupby(["date", "arm"])[["users", "total", "squares"]].sum().reset_index()
+    found = answered(sums.rename(columns={"squares": "total_sum_squares"}))
+    assert found.reading.squares == "total_sum_squares"
+    assert means_of(found) == pytest.approx({arm: 7.5 * share for arm, share in SHARES.items()})
+
+
+def test_exposures_alone_ask_for_the_table_of_outcomes() -> None:
+    exposures = LOG.drop(columns="y").rename(columns={"ts": "received_at"})
+    with pytest.raises(Question, match="outcomes in another table are the log") as asked:
+        bs.analyze(exposures)
+    assert "with names in place of the capitals: bs.analyze('OUTCOMES'" in str(asked.value)
+    orders = pd.DataFrame(
+        {"user_id": np.take(USERS, BUYERS), "amount": 1.0, "sent_at": TIME[BOUGHT]}
+    )
+    found = bs.analyze(orders, assignments=exposures)
+    assert (found.reading.time, found.reading.assignments_time) == ("sent_at", "received_at")

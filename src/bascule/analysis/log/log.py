@@ -194,9 +194,8 @@ def _both_times(asked: Asked, times: Times, assignments: Any, arm: str) -> tuple
     fallback = asked.time if asked.time in assignments.columns else None
     name = column(assignments, "time", asked.assignments.time or fallback)
     if name is None:
-        name = next(
-            iter(usual("time", [column for column in assignments.columns if column != arm])), None
-        )
+        free = [column for column in assignments.columns if column != arm]
+        name = next(iter(usual("time", free) + usual("perhaps a time", free)), None)
     kind = None if name is None else assignments[name].type()
     takes_format = kind is not None and (kind.is_string() or kind.is_integer())
     time_format = asked.log.time_format if takes_format else None

@@ -16,11 +16,12 @@ USUAL: dict[str, tuple[str, ...]] = {
         *("unit", "user_id", "user", "unit_id", "userid", "customer_id", "visitor_id", "uid"),
         *("client_id", "device_id", "subject_id", "patient_id", "subject", "patient", "customer"),
         *("participant", "participant_id", "visitor", "account_id", "member_id"),
+        *("distinct_id", "user_pseudo_id", "subject_key", "context_key", "targeting_key", "kunde"),
     ),
     "arm": (
         *("arm", "variant", "group", "treatment", "trt", "variation", "variant_id", "rx"),
         *("variation_id", "test_group", "experiment_group", "treatment_group", "ab_group"),
-        *("arm_name", "variant_name", "variation_name", "experiment_arm"),
+        *("arm_name", "variant_name", "variation_name", "experiment_arm", "group_name"),
     ),
     "perhaps an arm": (
         *("version", "segment", "bucket", "condition", "cohort", "branch", "treat", "treated"),
@@ -31,7 +32,7 @@ USUAL: dict[str, tuple[str, ...]] = {
         *("value", "revenue", "outcome", "y", "converted", "conversion", "conversions"),
         *("clicked", "clicks", "purchased", "purchases", "bought", "amount", "spend"),
         *("spent", "sales", "orders", "event", "events", "status", "response", "signups"),
-        *("success",),
+        *("success", "event_value", "metric_value", "purchase_amount", "order_value"),
     ),
     "perhaps a value": (
         *("visit", "visits", "visited", "views", "viewed", "pageviews", "page_views", "sessions"),
@@ -43,6 +44,11 @@ USUAL: dict[str, tuple[str, ...]] = {
         *("time", "ts", "timestamp", "at", "date", "day", "datetime", "event_time"),
         *("event_timestamp", "event_date", "event_dt", "created_at", "assigned_at", "occurred_at"),
         *("week",),
+    ),
+    "perhaps a time": (
+        *("first_exposure", "first_exposure_at", "first_exposure_utc", "first_exposure_timestamp"),
+        *("exposed_at", "exposure_time", "assignment_time", "original_timestamp", "received_at"),
+        *("sent_at", "purchased_at", "ordered_at", "recorded_at", "creation_date", "when", "datum"),
     ),
 }
 """Usual names of a column by its role, compared in lower case."""
@@ -91,6 +97,9 @@ PERIODS = r"_(week|day|date|month|hour|year|period)$"
 
 PROBABILITIES = r"(^|_)(propensity|prob|probability|pscore|propensity_score)$"
 """Pattern of the names of columns with the probability of a unit's arm."""
+
+SQUARES = r"(^|_)(squares?|squared|sq|sumsq|ssq)(_|$)"
+"""Pattern of the names of columns with sums of squares."""
 
 MOST_KINDS = 20
 """Maximum number of kinds of events that are named in a message."""

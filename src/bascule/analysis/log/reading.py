@@ -131,6 +131,10 @@ COUNTS_RISE = (
 """Question to the user if counts look like running totals."""
 
 
+PLACEHOLDERS = {"COLUMN", "FILE", "FORM", "OUTCOMES"}
+"""What stands for names that a log cannot tell."""
+
+
 class Question(InputError):  # noqa: N818 - it asks
     """All questions about unclear columns of a log, raised as one error.
 
@@ -154,12 +158,15 @@ class Question(InputError):  # noqa: N818 - it asks
         return _question, (*arguments, self.options)
 
     def text(self, example: str) -> str:
-        """Return the message: the questions, the recognised columns, and a complete call."""
-        clear = ", ".join(f"{role} {column}" for role, column in self.recognised.items())
-        return (
-            f"{'; '.join(self.unclear)}. Recognised: {clear or 'nothing'}. "
-            f"Ask again with the columns that you mean, for example: {example}"
-        )
+        """Return the message: the questions, the recognised columns, and a call that answers them.
+
+        What the log cannot tell stands there in capitals.
+        """
+        clear = ", ".join(f"{role} {column}" for role, column in self.recognised.items() if column)
+        how = "Ask again with the columns that you mean, for example"
+        if PLACEHOLDERS & {value for value in self.options.values() if isinstance(value, str)}:
+            how = "Ask again, with names in place of the capitals"
+        return f"{'; '.join(self.unclear)}. Recognised: {clear or 'nothing'}. {how}: {example}"
 
     @property
     def zero_or_one(self) -> bool:

@@ -7,10 +7,11 @@ once, with a call to copy.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from bascule.analysis.call import Asked, LogMetric
-from bascule.analysis.log import shapes
+from bascule.analysis.log import nested, shapes
 from bascule.analysis.log.naming import (
     ARM_ENDINGS,
     GROUPS,
@@ -18,18 +19,19 @@ from bascule.analysis.log.naming import (
     KINDS,
     PERIODS,
     PROBABILITIES,
+    SQUARES,
     TESTS,
     TREATED,
     interval,
     listed,
     named,
     plain,
-    quoted,
     usual,
 )
 from bascule.analysis.log.reading import Question, Reading
 from bascule.analysis.log.sample import MOSTLY, ColumnSample, Roles
 from bascule.analysis.log.times import FORMAT_HINT
+from bascule.analysis.source.places import is_opened_here, queried
 
 DAY_NAMES = ("day", "date")
 """Names of time columns whose small numbers are days of arrival; in others they may be weeks, or
@@ -58,7 +60,7 @@ def recognised(
     """
     roles, value = Roles(events, assignments, asked, metric, per, test), metric.value
     if shapes.ask_about_wide(roles):
-        raise Question(asked.log.where.shown, {}, roles.unclear, **roles.options)
+        raise Question(asked.log.where.name, {}, roles.unclear, **roles.options)
     for role, sample in (("unit", roles.events), ("arm", roles.arms), ("time", roles.events)):
         name = getattr(asked, role)
         if name is not None:
@@ -86,9 +88,7 @@ def recognised(
     wholes = _wholes(roles)
     if roles.unclear:
         shapes.ask_about_writing(roles)
-        beside = asked.assignments
-        options = roles.options | ({} if beside is None else {"assignments": beside.where.shown})
-        raise Question(asked.log.where.shown, roles.columns, roles.unclear, **options)
+        raise _question_of_fields(roles) or roles.question()
     return Reading(
         unit=roles.columns.get("unit"),
         arm=roles.columns["arm"],
@@ -218,7 +218,7 @@ def _find_arm(roles: Roles) -> None:
         sample.taken.add(roles.columns["unit"])
     columns = sample.free
     likely = [c for c in columns if not _measures(roles, c)]
-    groups = [usual("arm", likely)]
+    groups = [sample.unlike(usual("arm", likely))]
     # A column with a single entry may be anything, unless it is named like an arm.
     likely = [c for c in likely if sample.different(c) > 1]
     groups.append(usual("perhaps an arm", likely))
@@ -232,7 +232,7 @@ def _find_arm(roles: Roles) -> None:
     candidates = [c for c in free if not usual("time", [c]) and _has_few(roles, c)]
     candidates = [c for c in candidates if not usual("value", [c])] or candidates
     candidates = [c for c in candidates if not re.search(PERIODS, plain(c))] or candidates
-    candidates = sorted(candidates, key=lambda c: c in sample.numbers)
+    candidates = sorted(sample.unlike(candidates), key=lambda c: c in sample.numbers)
     if roles.tests is not None:
         # Each test has its own arms, so the arm column has more entries than others.
         candidates = [c for c in candidates if c not in sample.numbers] or candidates
@@ -264,7 +264,7 @@ def _has_few(roles: Roles, name: str) -> bool:
 
 def _find_time(roles: Roles) -> None:
     sample, likely = roles.events, []
-    for name in usual("time", sample.free):
+    for name in usual("time", sample.free) or usual("perhaps a time", sample.free):
         if sample.table[name].type().is_time():
             continue
         if (odd := sample.no_time(name)) is not None:
@@ -298,6 +298,7 @@ def _find_value(roles: Roles) -> tuple[str, ...]:
     rest = {*interval(sample.free), roles.covariate}
     numbers = [c for c in sample.numbers if c in sample.free and c not in rest]
     numbers = [c for c in numbers if not re.search(PROBABILITIES, plain(c))]
+    numbers = [c for c in numbers if not usual("time", [c])]
     unit = roles.columns.get("unit")
     if roles.alone and (unit is None or sample.different(unit) == sample.rows > 1):
         # A column with the same number in each row is not an outcome.
@@ -305,6 +306,7 @@ def _find_value(roles: Roles) -> tuple[str, ...]:
     if not (roles.has_unit or roles.no_unit):
         counts = shapes.counts_of_units(roles)
         numbers = [c for c in numbers if c not in counts]
+        numbers = [c for c in numbers if not (counts and re.search(SQUARES, plain(c)))]
     texts = [c for c in usual("value", sample.free) if c not in numbers]
     likely = [*texts, *numbers]
     if usual("value", numbers):
@@ -327,32 +329,51 @@ def _find_value(roles: Roles) -> tuple[str, ...]:
         roles.ask("metric", f"metric could be {listed(likely, 'or')}", example)
     elif roles.alone:
         columns = listed(list(sample.table.columns), "and")
-        roles.ask("metric", f"no column looks like the metric (of {columns})")
-        if _ask_about_fields(roles):
-            return ()
-        if "unit" in roles.columns and "arm" in roles.columns:
-            roles.unclear[-1] += (
-                ": if outcomes are in another table, give that one as the log, and this one as its "
-                "assignments (assignments=FILE, --assignments FILE)"
-            )
+        reason = f"no column looks like the metric (of {columns})"
+        if not roles.has_unit or roles.meant("arm") is None:
+            roles.ask("metric", reason)
+        else:
+            reason += ": outcomes in another table are the log, and this one its assignments"
+            roles.ask("log", reason, "OUTCOMES")
+            roles.options["assignments"] = roles.asked.log.where.name
     return tuple(c for c in numbers if c not in roles.columns.values())
 
 
-def _ask_about_fields(roles: Roles) -> bool:
-    """Ask for a field of a nested column, with the query that reads it; False if there is none."""
-    sample = roles.events
-    nested = {c: fields for c in sample.free if (fields := sample.nested(c))}
-    if not nested or roles.asked.log.query is not None:
-        return False
-    fields_listed = "; ".join(
-        f"{c} has {listed(list(fields), 'and')}" for c, fields in nested.items()
-    )
-    field, term = [pair for fields in nested.values() for pair in fields.items()][-1]
-    roles.unclear[-1] += f", but nested columns have fields: {fields_listed}; a query reads one"
-    # The query is only shown, never run.
-    query = f"SELECT *, {term} AS {quoted(field)} FROM log"  # nosec B608
-    roles.options |= {"query": query, "metric": field}
-    return True
+def _question_of_fields(roles: Roles) -> Question | None:
+    """Return the question whose query adds fields of nested columns, where these have roles.
+
+    None if no role is open, or without such columns.
+    """
+    asked, sample = roles.asked, roles.events
+    is_open = any(roles.meant(role) in (None, "COLUMN") for role in ("arm", "metric"))
+    if not (is_open and roles.alone) or asked.log.query is not None or roles.test is not None:
+        return None
+    fields = nested.fields_of(sample) if is_opened_here(sample.table.get_backend()) else {}
+    if not fields:
+        return None
+    known = [f"{column} has {listed(list(terms), 'and')}" for column, terms in fields.items()]
+    unclear = [f"nested columns have fields, which a query reads: {'; '.join(known)}"]
+    query = nested.query_of(fields)
+    flat = replace(asked, log=replace(asked.log, query=query))
+    options: dict[str, Any] = {}
+    try:
+        table = queried(sample.table, query, "bascule_fields")
+        found = recognised(table, None, flat, roles.metric)
+        columns = {"unit": found.unit, "arm": found.arm, "time": found.time, "metric": found.value}
+    except Question as question:
+        columns, options = question.recognised, question.options
+        unclear += question.unclear
+    stated = {
+        "unit": asked.unit,
+        "arm": asked.arm,
+        "time": asked.time,
+        "metric": roles.metric.value,
+    }
+    options = {role: c for role, c in columns.items() if c and not stated[role]} | options
+    options["query"] = query
+    used = nested.query_of(fields, [str(value) for value in options.values()])
+    options = {n: v.replace(query, used) if isinstance(v, str) else v for n, v in options.items()}
+    return Question(asked.log.where.name, columns, unclear, **options)
 
 
 def _wholes(roles: Roles) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import Any
 from bascule.analysis.call import Asked, LogMetric
 from bascule.analysis.log import naming
 from bascule.analysis.log.numbers import FALSE_WORDS, NUMBER, SEPARATED, TRUE_WORDS, unsigned
+from bascule.analysis.log.reading import Question
 from bascule.analysis.log.times import DATE, LATEST_DAY, moment, times_of
 from bascule.analysis.source.places import BLANK_TEXTS, Record, run
 from bascule.core.errors import InputError
@@ -115,8 +115,17 @@ class ColumnSample:
 
     def groups(self, columns: list[str]) -> int:
         """Return the number of distinct combinations of entries of some columns."""
-        distinct = self._first.select(*columns).distinct()
+        distinct = self._first.select(*columns).drop_null().distinct()
         return int(run(distinct.agg(n=distinct.count()))[0]["n"])
+
+    def unlike(self, names: list[str]) -> list[str]:
+        """Return columns without those that only number or name the entries of another one."""
+        kept: list[str] = []
+        for name in sorted(names, key=lambda c: not naming.plain(c).endswith(("name", "label"))):
+            counts = ((self.different(name), self.groups([name, other])) for other in kept)
+            if not any(pairs == own for own, pairs in counts):
+                kept.append(name)
+        return [name for name in names if name in kept]
 
     def is_assigned(self, name: str, arm: str, limit: float) -> bool:
         """Whether each entry of a column has one arm; enough entries, but at most `limit`."""
@@ -171,23 +180,6 @@ class ColumnSample:
             zero = word.isin(FALSE_WORDS) | word.re_search(ZERO)
         (row,) = run(table.agg(rows=table.count(), blank=blank.sum(), zeros=zero.sum()))
         return 0 if row["zeros"] else int(row["blank"] or 0), row["rows"]
-
-    def nested(self, name: str) -> dict[str, str]:
-        """The fields of a column of structs or of JSON text, each with the SQL that reads it."""
-        kind, column = self.table[name].type(), naming.quoted(name)
-        if kind.is_struct():
-            return {field: f"{column}.{naming.quoted(field)}" for field in kind.names}
-        if not kind.is_string():
-            return {}
-        first = self._first.filter(self._first[name].notnull()).select(entry=name).limit(1)
-        entries = [row["entry"].strip() for row in run(first)]
-        if not entries or not entries[0].startswith("{"):
-            return {}
-        try:
-            fields = json.loads(entries[0])
-        except ValueError:
-            return {}
-        return {field: f"json_extract_string({column}, '$.{field}')" for field in fields}
 
     def matched(self, name: str, others: Any) -> float:
         """Return the share of sampled rows whose entry also occurs in a column of another table."""
@@ -376,6 +368,15 @@ class Roles:
         """Leave a role open; `example` is its value in the call to copy."""
         self.unclear.append(reason)
         self.options[role] = example
+
+    def question(self) -> Question:
+        """Return the question about everything unclear."""
+        asked, options = self.asked, dict(self.options)
+        if asked.assignments is not None:
+            options["assignments"] = asked.assignments.where.name
+        if asked.log.query is not None:
+            options.setdefault("query", asked.log.query)
+        return Question(asked.log.where.name, self.columns, self.unclear, **options)
 
     def choose(
         self,

@@ -16,9 +16,11 @@ from bascule.analysis.log.naming import (
     COUNTS,
     DURATIONS,
     EVENTS,
+    IDENTITY,
     METRICS,
     NUMBER_OF,
     PROBABILITIES,
+    SQUARES,
     TESTS,
     interval,
     listed,
@@ -35,6 +37,7 @@ from bascule.core.errors import InputError
 ARMS = (
     *(("control", "treatment"), ("control", "test"), ("control", "variant"), ("ctrl", "trt")),
     *(("control", "experiment"), ("control", "exposed"), ("control", "treated"), ("c", "t")),
+    *(("control", "variation"), ("original", "variation"), ("baseline", "variant")),
     *(("a", "b", "c"), ("a", "b"), ("old", "new")),
 )
 """Words for arms that occur in the names of columns, as groups of arms."""
@@ -142,7 +145,10 @@ def ask_about_sums(roles: Roles) -> None:
     odd = sample.no_part(metric, counts[0]) if metric in sample.numbers else None
     if odd is not None:
         shown = f"{odd[0]:.12g} for {odd[1]:g} {counts[0]}"
-        roles.ask("squares", f"{metric} has {shown}, which is no sum of 0 and 1: {OTHER_SUMS}")
+        squares = next((c for c in sample.free if re.search(SQUARES, plain(c))), None)
+        found = OTHER_SUMS if squares is None else f"{squares} seems to have the sums of squares"
+        reason = f"{metric} has {shown}, which is no sum of 0 and 1: {found}"
+        roles.ask("squares", reason, squares or "COLUMN")
 
 
 MANY_WITHOUT_ARM = 0.05
@@ -150,23 +156,28 @@ MANY_WITHOUT_ARM = 0.05
 
 
 def ask_about_stream(roles: Roles) -> None:
-    """Ask whether to read a table twice if only some rows, the exposures, have the arm."""
-    sample, unit, arm = roles.events, roles.meant("unit"), roles.meant("arm")
-    columns = sample.table.columns
-    if unit is None or arm is None or not {unit, arm} <= set(columns):
+    """Ask whether to read a table twice if only some rows, the exposures, have the arm.
+
+    Of several columns that could be the unit, it is one whose entries stand in both kinds of rows.
+    """
+    sample, log, arm = roles.events, roles.asked.log, roles.meant("arm")
+    if not roles.alone or roles.tests or log.row_is_unit or arm not in sample.table.columns:
         return
-    if not roles.alone or roles.tests:
+    identities = [c for c in sample.free if usual("unit", [c]) or re.search(IDENTITY, plain(c))]
+    names = [roles.meant("unit"), *(() if "unit" in roles.columns else identities)]
+    names = [name for name in dict.fromkeys(names) if name in sample.table.columns]
+    units = (c for c in names if sample.without(str(arm), str(c)) > MANY_WITHOUT_ARM)
+    unit = next(units, None)
+    if unit is None:
         return
-    if roles.asked.log.row_is_unit or not sample.without(arm, unit) > MANY_WITHOUT_ARM:
-        return
+    roles.alone = False
     roles.unclear.append(
         f"many rows have no {arm}, and their units have one in other rows: the log seems to have "
         "exposures and events in one table, of which the exposures are the assignments"
     )
-    roles.options["assignments"] = roles.asked.log.where.shown
-    query = f"SELECT * FROM log WHERE {quoted(arm)} IS NOT NULL"  # nosec B608 - it is shown
-    roles.options["assignments_query"] = query
-    roles.options.setdefault("unit", unit)
+    rows = "log" if log.query is None else f"({log.query})"
+    query = f"SELECT * FROM {rows} WHERE {quoted(str(arm))} IS NOT NULL"  # nosec B608 - it is shown
+    roles.options |= {"assignments": log.where.name, "assignments_query": query, "unit": unit}
 
 
 def ask_about_probabilities(roles: Roles) -> None:

@@ -141,12 +141,16 @@ def _of_units(
     """Reduce a table of units, or assignments with events; outcomes are final or still grow."""
     rows, columns, arms = log.rows, log.columns, len(log.arms.names)
     # The outcome of a unit with a single row is final.
-    single = assigned is None and (columns.unit is None or tables.one_row_each(rows, survey))
+    usable = survey.rows - sum(survey.excluded.values())
+    alone = columns.unit is not None and assigned is None
+    number = tables.number_of_units(rows, survey) if alone else usable
+    single = assigned is None and number == usable
     duplicates, repeated = None, False
     if columns.unit is not None:
         duplicates = 0 if single else tables.copies(log.table, survey.rows)
-        if duplicates and assigned is None:
-            repeated = tables.only_copies(log.table, columns.unit, survey.rows, duplicates)
+        if duplicates and alone:
+            left = survey.rows - duplicates
+            repeated = tables.only_copies(log.table, columns.unit, number, left)
     about = log.about_units
     final = single or request.measure is not None
     at_once = final or about.adjusted or not request.by_day
@@ -158,7 +162,9 @@ def _of_units(
     else:
         arrived = tables.units_of(log.arrivals, log.rows, exclude_moved=request.exclude_moved)
         units = tables.units_with_events(rows, arrived, request.measure, request.aggregate)
-    valueless = query.without_value(units) if survey.blank else {}
+    # Beside a table of assignments, events without a value are events of other kinds.
+    is_measured = log.assigned is None or request.exclude
+    valueless = query.without_value(units) if survey.blank and is_measured else {}
     notes: tuple[str, ...] = ()
     if about.cluster is not None:
         units, notes = _in_clusters(request, units)

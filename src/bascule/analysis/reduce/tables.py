@@ -302,57 +302,74 @@ MOST_ROWS_COMPARED = 2_000_000
 
 def copies(table: Any, rows: int) -> int | None:
     """Return the number of rows that are exact copies of others; None if the table is too long."""
+    import ibis
+
     if rows > MOST_ROWS_COMPARED:
         return None
-    different = table.distinct()
-    return rows - int(run(different.agg(rows=different.count()))[0]["rows"])
+    if is_duckdb(table):
+        # A false copy is as unlikely as two equal hashes of 64 bits among two million.
+        row = _hashed(ibis.struct({name: table[name] for name in table.columns}))
+        (counts,) = run(table.agg(rows=row.nunique()))
+    else:
+        different = table.distinct()
+        (counts,) = run(different.agg(rows=different.count()))
+    return rows - int(counts["rows"])
 
 
-def only_copies(table: Any, unit: str, rows: int, duplicates: int) -> bool:
-    """Whether each unit has only one row apart from exact copies."""
-    each = table.select(unit=table[unit])
-    return int(run(each.agg(units=each.unit.nunique()))[0]["units"]) == rows - duplicates
+def only_copies(table: Any, unit: str, units: int, rows: int) -> bool:
+    """Whether each unit has only one row apart from exact copies, without which there are `rows`.
+
+    `units` is an approximate number of units.
+    """
+    return units >= NEARLY * rows and _distinct(table, table[unit]) == rows
 
 
-def one_row_each(rows: Any, about: Survey) -> bool:
-    """Whether no unit has more than one usable row."""
+NEARLY = 0.85
+"""Minimum ratio of an approximate number of units to a number of rows that may be the same."""
+
+
+def number_of_units(rows: Any, about: Survey) -> int:
+    """Return the number of usable rows if each has a unit of its own, else about that of units."""
     usable = about.rows - sum(about.excluded.values())
-    if about.units < 0.85 * usable:
-        return False
+    if about.units < NEARLY * usable:
+        return about.units
     good_rows = good(rows)
-    if good_rows.unit.type().is_integer() and is_duckdb(rows):
-        unit = good_rows.unit
+    unit = good_rows.unit
+    if unit.type().is_integer() and is_duckdb(rows):
         (ends,) = run(good_rows.agg(low=unit.min(), high=unit.max()))
         if ends["low"] is None:
-            return True
+            return usable
         low, high = int(ends["low"]), int(ends["high"])
         if high - low + 1 < usable:
-            return False
+            return high - low + 1
         if _ascending(good_rows):
-            return True
+            return usable
         if high - low < MOST_BITS and -LARGEST_WHOLE <= low <= high <= LARGEST_WHOLE:
-            return _different(good_rows, low, high) == usable
+            return _different(good_rows, low, high)
     if is_duckdb(rows) and about.units == usable:
-        about_units = int(run(good_rows.agg(units=good_rows.unit.approx_nunique()))[0]["units"])
-        if about_units < 0.85 * usable:
-            return False
-    unit = good_rows.unit
-    if unit.type().is_string() and is_duckdb(rows):
-        # Counting distinct hashes takes less memory than counting texts.
+        about_units = int(run(good_rows.agg(units=unit.approx_nunique()))[0]["units"])
+        if about_units < NEARLY * usable:
+            return about_units
+    return _distinct(good_rows, unit)
+
+
+def _distinct(table: Any, unit: Any) -> int:
+    """Return the number of distinct entries; texts by their hashes, which takes less memory."""
+    if unit.type().is_string() and is_duckdb(table):
         unit = _hashed(unit)
-    return int(run(good_rows.agg(units=unit.nunique()))[0]["units"]) == usable
+    return int(run(table.agg(units=unit.nunique()))[0]["units"])
 
 
-def _hashed(text: Any) -> Any:
-    """Return an integer hash of each text."""
+def _hashed(entry: Any) -> Any:
+    """Return an integer hash of each entry."""
     import ibis
     import ibis.expr.datatypes as dt
 
-    @ibis.udf.scalar.builtin(name="hash", signature=((dt.string,), dt.uint64))
-    def hashed(text):  # type: ignore[no-untyped-def]
-        """Return a hash of a text."""
+    @ibis.udf.scalar.builtin(name="hash", signature=((entry.type(),), dt.uint64))
+    def hashed(entry):  # type: ignore[no-untyped-def]
+        """Return a hash of an entry."""
 
-    return hashed(text)
+    return hashed(entry)
 
 
 LARGEST_WHOLE = 2**63 - 1

@@ -27,6 +27,7 @@ from bascule.analysis.source.places import (
     first_line,
     is_opened_here,
     load_ibis,
+    queried,
     viewed,
 )
 from bascule.core.errors import InputError
@@ -120,12 +121,9 @@ def _queried(opened: Connections, source: Source, table: Any) -> Any:
         return table
     if not is_opened_here(table.get_backend()):
         raise InputError("query", "query: beside a database, select the rows there")
-    local, rows = opened.local, opened.local.compile(table)
     try:
-        query = _select(local.con, source.query)
-        # On separate lines, since a query may end in a comment.
-        view = f"WITH log AS ({rows}) SELECT * FROM (\n{query}\n)"  # nosec B608 - the user's own
-        local.con.sql(view).create_view(f"bascule_{source.field}_rows", replace=True)
+        query = _select(opened.local.con, source.query)
+        return queried(table, query, f"bascule_{source.field}_rows")
     except InputError:
         raise
     except Exception as problem:
@@ -133,7 +131,6 @@ def _queried(opened: Connections, source: Source, table: Any) -> Any:
         raise InputError(
             "query", f"query: {first_line(problem)} (the table is called log and has {columns})"
         ) from None
-    return local.table(f"bascule_{source.field}_rows")
 
 
 def _select(connection: Any, query: str) -> str:

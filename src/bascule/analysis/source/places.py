@@ -49,6 +49,15 @@ def stored(expression: Any, name: str) -> Any:
     return backend.table(name)
 
 
+def queried(table: Any, query: str, name: str) -> Any:
+    """Return a view of a query over a table of the local DuckDB, which the query calls `log`."""
+    local = table.get_backend()
+    # On separate lines, since a query may end in a comment.
+    view = f"WITH log AS ({local.compile(table)}) SELECT * FROM (\n{query}\n)"  # nosec B608
+    local.con.sql(view).create_view(name, replace=True)
+    return local.table(name)
+
+
 def is_opened_here(backend: Any) -> bool:
     """Whether an Ibis backend is the local DuckDB, which has nothing else in it."""
     return backend in OPENED_HERE
@@ -201,11 +210,15 @@ class Source:
 
     @property
     def shown(self) -> str:
+        """Location of the log in words, with its query."""
+        is_path = isinstance(self.place, (str, Path)) and self.query is not None
+        return f"{self.name}, {' '.join(str(self.query).split())}" if is_path else self.name
+
+    @property
+    def name(self) -> str:
         """Location of the log in words, without the password that an address may contain."""
         if isinstance(self.place, (str, Path)):
-            text = str(self.place)
-            address = re.sub(r"//[^/@]*@", "//", text).split("?")[0]
-            return address if self.query is None else f"{address}, {' '.join(self.query.split())}"
+            return re.sub(r"//[^/@]*@", "//", str(self.place)).split("?")[0]
         return "a table of Ibis" if self.is_ibis else f"a {type(self.place).__name__}"
 
     @property
