@@ -221,7 +221,7 @@ def test_sums_of_squares_are_no_metric() -> None:
 
 def test_exposures_alone_ask_for_the_table_of_outcomes() -> None:
     exposures = LOG.drop(columns="y").rename(columns={"ts": "received_at"})
-    with pytest.raises(Question, match="outcomes in another table are the log") as asked:
+    with pytest.raises(Question, match="if outcomes are in another table") as asked:
         bs.analyze(exposures)
     assert "with names in place of the capitals: bs.analyze('OUTCOMES'" in str(asked.value)
     orders = pd.DataFrame(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import MISSING, dataclass, fields, replace
 from datetime import date, datetime
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from bascule.analysis.assigned import Assigned
@@ -115,6 +116,13 @@ class Log(Declared):
     def of(cls, metric: object) -> Log:
         """Return `metric` if it is a log, else a log with this source."""
         return metric if isinstance(metric, Log) else cls(metric)
+
+    def is_of(self, other: Log) -> bool:
+        """Whether both are in the same table or file."""
+        both = (self.source, other.source)
+        return both[0] is both[1] or (
+            all(isinstance(place, str | Path) for place in both) and str(both[0]) == str(both[1])
+        )
 
     @property
     def where(self) -> Source:

@@ -36,7 +36,8 @@ class ResolvedLog:
     """The tables of a log with their columns and arms, and their cleaned rows.
 
     `unreadable` is the number of lines left out. `table` has the other events as they are, `rows`
-    and `assigned` are cleaned rows; without an assignment table `assigned` is None.
+    and `assigned` are cleaned rows; without an assignment table `assigned` is None. A stream has
+    the assignments and the events in one table.
     """
 
     arms: Arms
@@ -47,6 +48,7 @@ class ResolvedLog:
     assigned: Any = None
     assignment_columns: Columns | None = None
     cumulative: bool | None = None
+    is_stream: bool = False
     unreadable: Mapping[str, Unreadable] = field(default_factory=dict)
 
     @property
@@ -134,9 +136,9 @@ def read_log(
     )
     rows = clean(events, columns, arms, request.until, text=text)
     cumulative = asked.log.cumulative
-    return ResolvedLog(
-        arms, columns, events, rows, reading, assigned, assignment_columns, cumulative
-    )
+    is_stream = asked.assignments is not None and asked.assignments.is_of(asked.log)
+    parts = (assigned, assignment_columns, cumulative, is_stream)
+    return ResolvedLog(arms, columns, events, rows, reading, *parts)
 
 
 def _check_roles(used: Reading, covariate: str | None, *, alone: bool) -> None:

@@ -64,6 +64,11 @@ class Reading:
             return day
         return f"day {(date.fromisoformat(day) - date(1970, 1, 1)).days}"
 
+    @property
+    def named(self) -> tuple[str | None, ...]:
+        """The columns of the unit, the arm, the time and the metric."""
+        return self.unit, self.arm, self.time, self.value
+
     def without(self, values: Collection[str | None]) -> Reading:
         """Return the reading without other columns of values that are metrics of the analysis."""
         other_values = tuple(name for name in self.other_values if name not in values)
@@ -162,7 +167,7 @@ class Question(InputError):  # noqa: N818 - it asks
 
         What the log cannot tell stands there in capitals.
         """
-        clear = ", ".join(f"{role} {column}" for role, column in self.recognised.items() if column)
+        clear = ", ".join(f"{role} {column}" for role, column in self.recognised.items())
         how = "Ask again with the columns that you mean, for example"
         if PLACEHOLDERS & {value for value in self.options.values() if isinstance(value, str)}:
             how = "Ask again, with names in place of the capitals"

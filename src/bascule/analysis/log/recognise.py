@@ -333,8 +333,12 @@ def _find_value(roles: Roles) -> tuple[str, ...]:
         if not roles.has_unit or roles.meant("arm") is None:
             roles.ask("metric", reason)
         else:
-            reason += ": outcomes in another table are the log, and this one its assignments"
+            reason += (
+                ": if outcomes are in another table, give that one as the log, and this one as its "
+                "assignments"
+            )
             roles.ask("log", reason, "OUTCOMES")
+            roles.options.pop("test", None)
             roles.options["assignments"] = roles.asked.log.where.name
     return tuple(c for c in numbers if c not in roles.columns.values())
 
@@ -359,7 +363,8 @@ def _question_of_fields(roles: Roles) -> Question | None:
     try:
         table = queried(sample.table, query, "bascule_fields")
         found = recognised(table, None, flat, roles.metric)
-        columns = {"unit": found.unit, "arm": found.arm, "time": found.time, "metric": found.value}
+        by_role = zip(("unit", "arm", "time", "metric"), found.named, strict=True)
+        columns = {role: column for role, column in by_role if column}
     except Question as question:
         columns, options = question.recognised, question.options
         unclear += question.unclear
@@ -369,7 +374,7 @@ def _question_of_fields(roles: Roles) -> Question | None:
         "time": asked.time,
         "metric": roles.metric.value,
     }
-    options = {role: c for role, c in columns.items() if c and not stated[role]} | options
+    options = {role: c for role, c in columns.items() if not stated[role]} | options
     options["query"] = query
     used = nested.query_of(fields, [str(value) for value in options.values()])
     options = {n: v.replace(query, used) if isinstance(v, str) else v for n, v in options.items()}

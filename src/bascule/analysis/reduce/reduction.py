@@ -162,9 +162,9 @@ def _of_units(
     else:
         arrived = tables.units_of(log.arrivals, log.rows, exclude_moved=request.exclude_moved)
         units = tables.units_with_events(rows, arrived, request.measure, request.aggregate)
-    # Beside a table of assignments, events without a value are events of other kinds.
-    is_measured = log.assigned is None or request.exclude
-    valueless = query.without_value(units) if survey.blank and is_measured else {}
+    # In a stream, events without a value are exposures, or events of other kinds.
+    counts_blanks = survey.blank and (request.exclude or not log.is_stream)
+    valueless = query.without_value(units) if counts_blanks else {}
     notes: tuple[str, ...] = ()
     if about.cluster is not None:
         units, notes = _in_clusters(request, units)
