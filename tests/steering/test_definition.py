@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -79,4 +80,41 @@ def test_variants_must_have_the_names_of_the_arms(tmp_path: Path) -> None:
     rule[1:] = [["off", 50], ["on", 50]]
     team.flags.write_text(json.dumps(data))
     with pytest.raises(InputError, match="variants of the flag are off, on"):
+        team.steer()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"exposures": {"source": "exposures.parquet", "arm": "varient"}},
+            "did you mean 'variant'",
+        ),
+        ({"exposures": {"source": "exposure.parquet"}}, "exposures: there is no file"),
+        ({"outcomes": {"source": "outcome.parquet"}}, "outcomes: there is no file"),
+        ({"outcomes": {"source": "outcomes.parquet", "time": "when"}}, "no column 'when'"),
+        ({"outcomes": {"source": "outcomes.parquet", "value": "money"}}, "no column 'money'"),
+    ],
+)
+def test_a_mistake_in_the_tables_is_found_before_the_flag_is_changed(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    team = Team(tmp_path)
+    team.describe(**changes)
+    flags = team.flags.read_text()
+    with pytest.raises(InputError, match=message):
+        team.steer()
+    assert team.flags.read_text() == flags
+    assert [row["what"] for row in team.ledger] == ["start"]
+
+
+def test_a_design_may_change_until_the_test_has_begun(tmp_path: Path) -> None:
+    team = Team(tmp_path)
+    replace(DESIGN, arms=("control", "blue")).save(tmp_path / "plan.json")
+    with pytest.raises(InputError, match="give them the same names"):
+        team.steer()
+    DESIGN.save(tmp_path / "plan.json")
+    team.steer()
+    replace(DESIGN, error=0.1).save(tmp_path / "plan.json")
+    with pytest.raises(InputError, match="has changed since it began"):
         team.steer()
