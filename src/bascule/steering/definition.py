@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,10 @@ from bascule.core.errors import InputError
 from bascule.core.inputs.durations import seconds
 from bascule.core.inputs.serialization import read_json
 from bascule.core.metrics.measure import Measure
-from bascule.steering.targets import Target, target_of
+from bascule.steering.targets import Target, check_fields, target_of
 
 FIELDS = ("name", "design", "exposures", "outcomes", "metrics", "target", "settle")
+TABLES = ("exposures", "outcomes")
 OF_EXPOSURES = ("source", "query", "unit", "arm", "time")
 OF_OUTCOMES = ("source", "query", "unit", "value", "time", "time_format")
 
@@ -78,24 +79,25 @@ class SteeredTest:
         """Read the file of a test; its paths are relative to its own folder."""
         path = Path(path).absolute()
         data, folder = with_secrets(read_json(path, "test")), path.parent
-        _check_fields("test", data, FIELDS, ("design", "exposures", "outcomes", "target"))
-        exposures = data["exposures"]
-        _check_fields("exposures", exposures, OF_EXPOSURES, ("source",))
+        check_fields("test", data, FIELDS, ("design", "exposures", "outcomes", "target"))
         design = checked(Design.load(folder / str(data["design"])))
-        tables = {"outcomes": data["outcomes"], **data.get("metrics", {})}
-        names = ("outcomes", *(metric.name for metric in design.metrics))
-        _check_fields("metrics", tables, names, names)
+        metrics, names = data.get("metrics", {}), [metric.name for metric in design.metrics]
+        check_fields("metrics", metrics, names, names)
+        tables = {name: metrics[name] for name in names} | {name: data[name] for name in TABLES}
         for name, table in tables.items():
-            _check_fields(name, table, OF_OUTCOMES, ("source",))
+            known = OF_EXPOSURES if name == "exposures" else OF_OUTCOMES
+            check_fields(name, table, known, ("source",))
         return cls(
             str(data.get("name", path.stem)),
             path,
             design,
-            _log(exposures, folder),
-            exposures.get("arm"),
+            _log(tables["exposures"], folder),
+            tables["exposures"].get("arm"),
             tuple(
                 OutcomeTable(name, _log(tables[name], folder), tables[name].get("value"), own)
-                for name, own in zip(names, (design, *design.metric_designs), strict=True)
+                for name, own in zip(
+                    ("outcomes", *names), (design, *design.metric_designs), strict=True
+                )
             ),
             target_of(data["target"], folder),
             seconds("settle", data.get("settle", SETTLE)),
@@ -139,6 +141,9 @@ def checked(design: Design) -> Design:
             "a steered test has to know when a unit counts: plan it with a window, as "
             "bascule plan --window 7d",
         )
+    for metric in design.metrics:
+        if metric.name in TABLES:
+            raise InputError("metrics", f"metric {metric.name} needs another name: it is a table's")
     for own in (design, *design.metric_designs):
         if own.outcome.pairs or own.measure is None or own.measure.may_lack:
             raise InputError(
@@ -158,17 +163,6 @@ def checked(design: Design) -> Design:
             "early_signals is for live tests, which know the events of open windows: leave it out",
         )
     return design
-
-
-def _check_fields(noun: str, data: Any, known: Sequence[str], needed: Sequence[str]) -> None:
-    if not isinstance(data, Mapping):
-        raise InputError(noun, f"{noun} must be an object, as {{...}} (got {data!r:.80})")
-    for name in data:
-        if name not in known:
-            raise InputError(name, f"{name} is not a field of {noun}: it has {', '.join(known)}")
-    for name in needed:
-        if name not in data:
-            raise InputError(name, f"{name} is missing from {noun}")
 
 
 def _log(data: Mapping[str, Any], folder: Path) -> Log:

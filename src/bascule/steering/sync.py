@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC
 from typing import Any
 
@@ -49,13 +49,7 @@ class Synced:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as plain data."""
-        return {
-            "rows": self.rows,
-            "recorded": self.recorded,
-            "before": self.before,
-            "strangers": self.strangers,
-            "excluded": dict(self.excluded),
-        }
+        return asdict(self)
 
     def lines(self) -> list[str]:
         """Return the counts in words."""

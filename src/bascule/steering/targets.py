@@ -10,7 +10,7 @@ import json
 import subprocess  # nosec B404 - the command that the user's own file names
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any, Protocol
@@ -241,20 +241,31 @@ TARGETS: dict[str, type[Any]] = {"flagd": Flagd, "unleash": Unleash, "command": 
 """Targets by their kind in a test file."""
 
 
+def check_fields(noun: str, data: Any, known: Collection[str], needed: Sequence[str]) -> None:
+    """Raise `InputError` unless an object of the test's file has the right fields."""
+    if not isinstance(data, Mapping):
+        raise InputError(noun, f"{noun} must be an object, as {{...}} (got {data!r:.80})")
+    for name in data:
+        if name not in known:
+            fields = ", ".join(known) or "none"
+            raise InputError(name, f"{name} is not a field of {noun}: it has {fields}")
+    for name in needed:
+        if name not in data:
+            raise InputError(name, f"{name} is missing from {noun}")
+
+
 def target_of(data: Mapping[str, Any], folder: Path) -> Target:
     """Return the target that a test file describes; paths are relative to its folder."""
+    check_fields("target", data, data, ("kind",))
     options = dict(data)
     kind = TARGETS.get(str(options.pop("kind", None)))
     if kind is None:
         known = ", ".join(TARGETS)
         raise InputError("kind", f"kind of the target must be {known} (got {data.get('kind')!r})")
+    parts = {each.name: each.default is MISSING for each in fields(kind) if each.name != "folder"}
+    needed = [name for name, is_needed in parts.items() if is_needed]
+    check_fields(f"the target {data['kind']}", options, parts, needed)
     options |= {"folder": folder} if kind is Command else {}
-    names = {field.name: field for field in fields(kind)}
-    for name in options.keys() - names.keys():
-        raise InputError(name, f"{name} is no part of the target {data['kind']}: remove it")
-    for name, each in names.items():
-        if name not in options and each.default is MISSING:
-            raise InputError(name, f"{name} is missing from the target {data['kind']}")
     if kind is Command and (
         not isinstance(options["command"], list)
         or not options["command"]
