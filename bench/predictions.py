@@ -15,7 +15,7 @@ from itertools import product
 
 import bascule as bs
 from bascule.core.outcomes import Outcome
-from bascule.core.rules import AnyRule
+from bascule.core.rules import Rule
 from bascule.simulation.result import Estimate
 from bench.prediction_page import SHAPES, Cell, page
 
@@ -86,9 +86,7 @@ def more_arms() -> list[Cell]:
     return cells
 
 
-def _design(
-    rule: AnyRule, error: float, outcome: Outcome | None = None, arms: int = 2
-) -> bs.Design:
+def _design(rule: Rule, error: float, outcome: Outcome | None = None, arms: int = 2) -> bs.Design:
     names = [f"arm {i}" for i in range(arms)]
     return bs.Design(names, outcome or bs.Gaussian(1), rule, error=error, sides=1)
 

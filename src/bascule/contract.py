@@ -284,7 +284,7 @@ def _ties(design: Design, means: tuple[float, ...], seed: int) -> bool:
     units = TIE_UNITS if is_compiled(design.procedure) else FEW_UNITS
     if design.procedure.counts == "stages":
         units = STAGE_UNITS
-    if design.procedure.assigns == "hash" and design.procedure.last_stage is None:
+    if design.procedure.assigns == "hash" and not design.procedure.has_horizon:
         return False
     return _check_tie(design, min(means), units, seed)
 

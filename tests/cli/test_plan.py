@@ -135,7 +135,7 @@ def test_a_sample_tells_baseline_and_spread(
         (["--sigma", "3", "--cap", "4"], "--cap does not go with --sigma"),
         (["--cap", "99%"], "give them (--sample), or an amount"),
         (["--window", "7"], "write it with its unit, as 12h or 7d"),
-        (["--outcomes-per-day", "3"], "belongs to recurrent"),
+        (["--outcomes-per-day", "3"], "is for recurrent"),
     ],
 )
 def test_nonsense_gets_one_line(

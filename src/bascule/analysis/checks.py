@@ -17,7 +17,7 @@ from bascule.analysis.result import Check
 from bascule.analysis.source.places import RAGGED_LINE
 from bascule.core.approximate import percent
 from bascule.core.diagnostics import Diagnostic
-from bascule.core.diagnostics.drift import shift, trend
+from bascule.core.diagnostics.drift import trend
 from bascule.core.diagnostics.result import chi_square_tail, normal_tails, p_at_look, shown
 from bascule.core.evidence.spread import FEWEST_UNITS, larger_variances, squares_about_mean
 from bascule.core.metrics.effects import Effect
@@ -209,16 +209,15 @@ def two_values(sums: Sums, value: str | None) -> list[Check]:
 
 
 def drift(sums: Sums, arms: Sequence[str], mature: int) -> list[Check]:
-    """Check the outcomes for a trend over arrivals, and whether it distorts a difference of arms.
+    """Check the outcomes of each arm for a trend over arrivals.
 
-    Outcomes that still grow are compared as they stood on the day of arrival. The p-values hold for
+    Outcomes that still grow are compared as they stood on the day of arrival. The p-value holds for
     a look at the end of every day.
     """
     periods = sums.periods()[:mature]
     if not periods:
         return []
-    findings = (trend(periods, LEVEL), shift(periods, LEVEL))
-    return [_check(finding.at_look(len(periods)), arms) for finding in findings]
+    return [_check(trend(periods, LEVEL).at_look(len(periods)), arms)]
 
 
 def sparse_days(sums: Sums, blocks: Sums, arms: Sequence[str], block: Block) -> list[Check]:

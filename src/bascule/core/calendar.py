@@ -33,19 +33,6 @@ WHOLE_WEEKS = Option(
 )
 
 
-def announced_at(
-    first: float, reached: float, min_days: float, whole_weeks: bool, latest: float
-) -> float:
-    """Return the time at which a decision is announced; all times are in seconds.
-
-    >>> announced_at(100.0, 3700.0, 2.0, False, math.inf) / 3600 - 100 / 3600
-    48.0
-    """
-    week = WEEK if whole_weeks else 0.0
-    at = first + announced_after(reached - first, DAY * min_days, week)
-    return max(reached, min(at, latest))
-
-
 def announced_after(reached: float, seconds: float, week: float, latest: float = math.inf) -> float:
     """Return when a decision that is reached at time `reached` is announced.
 

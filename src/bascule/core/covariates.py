@@ -17,10 +17,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from numbers import Real
 from typing import NamedTuple
-
-import numpy as np
 
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
@@ -154,13 +151,9 @@ def _refuse_unknown(declared: Sequence[Covariate], values: Mapping[str, object])
 def _number(name: str, value: object) -> float:
     if type(value) is float and -checks.LARGEST <= value <= checks.LARGEST:
         return value
-    if isinstance(value, (Real, np.bool_)):
-        try:
-            number = float(value)
-        except (ArithmeticError, ValueError, TypeError):
-            number = math.nan
-        if math.isfinite(number) and abs(number) <= checks.LARGEST:
-            return number
+    number = checks.number_in(value)
+    if abs(number) <= checks.LARGEST:
+        return number
     raise InputError(
         "covariates",
         f"covariate {name} must be a finite number of at most {checks.LARGEST:g} "

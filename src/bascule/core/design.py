@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bascule.core.calendar import announced_at
+from bascule.core.calendar import DAY, WEEK, announced_after
 from bascule.core.cohorts import ArmCohorts
 from bascule.core.covariates import REACH, Adjustment, Covariate, checked_covariates
 from bascule.core.design_parts import (
     DEFAULT_ERROR,
-    DEFAULT_HARM_ERROR,
-    INCREASE,
     ONE_SIDED,
     TWO_SIDED,
     DesignFields,
@@ -49,16 +47,11 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 RULE_EXAMPLES = "UCB(alpha), ETC(), ETCPrime() or Tilt(tilt)"
-USUAL = (
-    ("goal", INCREASE),
-    ("sides", TWO_SIDED),
-    ("metrics", ()),
-    ("harm_error", DEFAULT_HARM_ERROR),
-    ("decides", "primary"),
-    ("overflow", "control"),
-    ("whole_weeks", False),
-    ("measure_on", False),
-)
+USUAL = {"sides": TWO_SIDED} | {
+    field.name: field.default
+    for field in fields(DesignFields)
+    if field.default is not MISSING and field.default is not None
+}
 """Fields that are not written to a file if they have these values."""
 
 MOST_UNITS = 10**12
@@ -252,7 +245,8 @@ class Design(DesignFields):
         48.0
         """
         latest = math.inf if self.deadline is None else self.deadline.timestamp()
-        return announced_at(first, reached, self.min_days or 0.0, self.whole_weeks, latest)
+        least, week = DAY * (self.min_days or 0.0), WEEK if self.whole_weeks else 0.0
+        return max(reached, min(first + announced_after(reached - first, least, week), latest))
 
     @cached_property
     def calibration(self) -> Calibration:
@@ -369,7 +363,7 @@ class Design(DesignFields):
         stated = ", ".join(
             f"{name}={value!r}"
             for name, value in parts
-            if value is not None and (name, value) not in USUAL
+            if value is not None and value != USUAL.get(name)
         )
         return f"Design({stated})"
 
@@ -381,10 +375,11 @@ class Design(DesignFields):
         """Return the design as plain data, which `from_dict` reads."""
         # A file always says whether its error is two-sided, and with metrics the error of harm.
         kept = ("sides", "harm_error") if self.metrics else ("sides",)
-        usual = [
-            name for name, default in USUAL if getattr(self, name) == default and name not in kept
-        ]
-        return {name: part for name, part in as_data(self).items() if name not in usual}
+        return {
+            name: part
+            for name, part in as_data(self).items()
+            if name in kept or getattr(self, name) != USUAL.get(name)
+        }
 
     @classmethod
     def from_dict(cls, data: object) -> Design:

@@ -181,6 +181,9 @@ class Option:
         return {**schema, "description": self.help} if self.help else schema
 
 
+KIND_OF_TYPE: dict[Any, Kind] = {float: "number", int: "whole", bool: "switch"}
+"""Kind of an option whose declaration states none, by its type; others are text."""
+
 Options = Mapping[str, Option]
 """A declaration: options by their names."""
 
@@ -252,14 +255,12 @@ def check_given(options: Options, given: Iterable[str]) -> None:
     for name in (name for name in options if name in names):
         for needed in options[name].needs:
             if needed not in names:
-                raise InputError(
-                    name, f"{name} needs {needed}: give both, or neither", others=(needed,)
-                )
-        for needed in options[name].excludes:
-            if needed in names:
-                raise InputError(
-                    name, f"{name} does not go with {needed}: leave one out", others=(needed,)
-                )
+                problem = f"{name} needs {needed}: give both, or neither"
+                raise InputError(name, problem, others=(needed,))
+        for excluded in options[name].excludes:
+            if excluded in names:
+                problem = f"{name} does not go with {excluded}: leave one out"
+                raise InputError(name, problem, others=(excluded,))
 
 
 def _plain(annotation: Any) -> Any:
@@ -378,7 +379,7 @@ def make(registry: Registry[Registered], kind: str, given: Mapping[str, Any]) ->
 
 def _option(name: str, hint: Any, default: object) -> Option:
     """Return the option of a field, completed from its type."""
-    declared, hint = Option(), _without_qualifier(hint)
+    declared = Option()
     if get_origin(hint) is Annotated:
         hint, *metadata = get_args(hint)
         declared = next((part for part in metadata if isinstance(part, Option)), declared)
@@ -386,8 +387,11 @@ def _option(name: str, hint: Any, default: object) -> Option:
     option = replace(declared, name=name, type=hint, default=text)
     if option.kind != "text":
         return option
-    kinds = {_kind_of(part) for part in _parts(hint)}
-    choices = tuple(word for part in _parts(hint) for word in _words(part))
+    parts = _parts(hint)
+    kinds = {KIND_OF_TYPE.get(part, "text") for part in parts}
+    choices = tuple(
+        word for part in parts if get_origin(part) is Literal for word in get_args(part)
+    )
     kind: Kind = "choice" if choices else kinds.pop() if len(kinds) == 1 else "text"
     if kind == "number" and declared == Option():
         # Only a declaration says that a number must be finite.
@@ -399,20 +403,6 @@ def _parts(hint: Any) -> list[Any]:
     """Return the types of a union without None, or a list with the only type."""
     is_union = isinstance(hint, UnionType) or get_origin(hint) is Union
     return [part for part in get_args(hint) if part is not NoneType] if is_union else [hint]
-
-
-def _words(hint: Any) -> tuple[str, ...]:
-    return get_args(hint) if get_origin(hint) is Literal else ()
-
-
-def _kind_of(hint: Any) -> Kind:
-    kinds: dict[Any, Kind] = {float: "number", int: "whole", bool: "switch"}
-    return kinds.get(hint, "text")
-
-
-def _without_qualifier(hint: Any) -> Any:
-    """Return a type without `Required` or `NotRequired` around it."""
-    return get_args(hint)[0] if "Required" in str(get_origin(hint)) else hint
 
 
 def _inner(sentence: str) -> str:

@@ -39,6 +39,7 @@ from bascule.core.metrics.guard_rule import HARMED, OPEN, WITHIN, allowed, stand
 from bascule.core.metrics.guardrails import (
     empty_metrics,
     has_primary_say,
+    holding,
     may_hold,
     with_lacking,
 )
@@ -227,7 +228,11 @@ def _rails(
         coverage.is_counted(design.metric_designs[which]) for which in places
     ):
         units = units or [arm.units for arm in statistics.arms]
-        standings += _held(design, statistics, known, units)
+        rows = holding(design, statistics)
+        standings += [
+            OPEN if any(coverage.held(own, shown, units, arm) for _, own, shown in rows) else WITHIN
+            for arm in range(count)
+        ]
     rails = Rails(
         numbers,
         [design.metric_designs[which].procedure for which in places],
@@ -239,22 +244,6 @@ def _rails(
         highs,
     )
     return rails, places
-
-
-def _held(
-    design: Design, statistics: Statistics, known: Sequence[Statistics], units: Sequence[int]
-) -> list[int]:
-    """Return for each arm whether missing values of a metric keep it from being shipped."""
-    rows = [(design, statistics)] if has_primary_say(design) else []
-    rows += [
-        (own, shown)
-        for metric, own, shown in zip(design.metrics, design.metric_designs, known, strict=True)
-        if metric.is_guardrail
-    ]
-    return [
-        OPEN if any(coverage.held(own, shown, units, arm) for own, shown in rows) else WITHIN
-        for arm in range(len(units))
-    ]
 
 
 # Steps

@@ -15,8 +15,10 @@ from bascule.core.errors import InfeasibleError, NoPredictionError
 from bascule.core.gaps import gaps_of
 from bascule.core.inputs.checks import tidy
 from bascule.core.inputs.serialization import finite_data
+from bascule.core.options import options_of
 from bascule.core.rules import Rule
 from bascule.core.types import NOBODY, FloatArray
+from bascule.planning.request.options import PlanFields
 from bascule.planning.request.request import PlanRequest
 from bascule.simulation import Estimate, Simulation, World, simulate
 from bascule.simulation.shares import share_estimate, wilson
@@ -27,6 +29,10 @@ PLAYED = 100
 
 PREDICTED_WITHIN = 0.02
 """Tolerance for the error of a predicted probability of a decision."""
+
+
+SHARED = tuple(name for name in options_of(PlanFields) if name in options_of(Design))
+"""Options that a plan and its design have in common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,21 +107,14 @@ def design_of(request: PlanRequest, rule: Rule) -> Design:
         # The metrics of a design are measured only if its primary metric is.
         pairs = zip(request.metrics, measured, strict=True)
         metrics = tuple(replace(metric, measure=its) for metric, its in pairs)
+    shared: dict[str, Any] = {name: getattr(request, name) for name in SHARED}
+    shared["metrics"] = metrics
     return Design(
-        arms=request.names,
-        outcome=request.outcome,
         rule=rule,
         measure=measure,
-        error=request.error,
-        sides=request.sides,
         max_units=request.max_units,
-        goal=request.goal,
-        control=request.control,
-        metrics=metrics,
-        harm_error=request.harm_error,
         covariates=request.covariates,
-        min_days=request.min_days,
-        whole_weeks=request.whole_weeks,
+        **shared,
     )
 
 

@@ -278,6 +278,10 @@ class Plan(Reported):
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; `bascule plan --json` prints it."""
         missed = self.prediction_error()
+        guarded = {
+            "guardrail_days": finite_data(self.guardrails),
+            "with_guardrails": self.guarded and self.guarded.to_dict(),
+        }
         return {
             "question": question_of(self.request),
             "possible": self.possible,
@@ -291,25 +295,25 @@ class Plan(Reported):
             "frontier": [point.to_dict(point.rule == self.rule) for point in self.points],
             "paces": [pace.to_dict(self.zero_of(pace.point)) for pace in self.paces],
             "early_signals": self.early_signals and self.early_signals.to_dict(),
-            "steered": None
-            if self.steered is None
-            else {
+            "steered": self.steered
+            and {
                 name: asdict(getattr(self.steered[0], name))
                 for name in ("expected_days", "expected_cost")
             },
             "what_if": {
-                **{case.name: _case(case) for case in self.what_if},
+                **{
+                    case.name: case.forecast and {"lift": case.lift, **case.forecast.to_dict()}
+                    for case in self.what_if
+                },
                 "smallest_lift": self.reach.lift,
             },
-            **(_guarded(self) if self.design.guardrails else {}),
+            **(guarded if self.design.guardrails else {}),
             "nearest": None if self.possible else asdict(self.reach),
             "in_time": self.request.power,
             "why": presenter("plan.text").why(self),
             "at_zero_effect": self.at_zero and self.at_zero.to_dict(),
-            "weaker": None if self.weaker is None else self.weaker.to_dict(chosen=False),
-            "prediction_error": None
-            if missed is None
-            else {"expected_days": missed[0], "expected_cost": missed[1]},
+            "weaker": self.weaker and self.weaker.to_dict(chosen=False),
+            "prediction_error": missed and {"expected_days": missed[0], "expected_cost": missed[1]},
             "guarantee": presenter("guarantees").guarantee(self.design),
             "request": self.request.to_dict(),
             "seed": self.seed,
@@ -352,16 +356,3 @@ class Plan(Reported):
         return (
             presenter("plan.text").report(self, details).spelled(python if names is None else names)
         )
-
-
-def _guarded(plan: Plan) -> dict[str, Any]:
-    return {
-        "guardrail_days": finite_data(plan.guardrails),
-        "with_guardrails": plan.guarded and plan.guarded.to_dict(),
-    }
-
-
-def _case(case: WhatIf) -> dict[str, Any] | None:
-    if case.forecast is None:
-        return None
-    return {"lift": case.lift, **case.forecast.to_dict()}

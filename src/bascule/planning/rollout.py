@@ -321,11 +321,6 @@ def check_spread(metric: Metric) -> None:
         raise InputError(error.field, f"guardrail {metric.name}: {error}") from None
 
 
-def most_share(arms: int) -> float:
-    """Return the largest share that can get a new version, to three digits."""
-    return round((arms - 1) / arms, 3)
-
-
 def traffic_of(steps: TrafficSteps, arms: int) -> TrafficSteps:
     """Return the shares of the traffic that are in the test, given the shares with a new version.
 
@@ -339,7 +334,7 @@ def traffic_of(steps: TrafficSteps, arms: int) -> TrafficSteps:
 
 def rollout_steps(ramp: object, arms: int = 2) -> TrafficSteps:
     """Return the steps of a ramp, in seconds; raise an error if they do not rise from 0."""
-    steps, largest = checked_ramp(ramp), most_share(arms)
+    steps, largest = checked_ramp(ramp), round((arms - 1) / arms, 3)
     if not steps or steps[0][0] != 0.0:
         raise InputError("ramp", f"ramp must begin at 0 (got {ramp!r:.60}): begin with 0d")
     wrong = next((share for _, share in steps if not 0.0 < share <= largest), None)

@@ -243,7 +243,7 @@ TREND = "trend"
 """The name of the check of drift."""
 
 SAMPLE_RATIO = "sample ratio"
-"""Prefix of the names of the sample ratio diagnostics."""
+"""The name of the check of the sample ratio."""
 
 MISMATCH = "Sample ratio mismatch: find the cause before you use this result"
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.core.diagnostics.allocation import allocation_any_time, allocation_once
+from bascule.core.diagnostics.allocation import allocation_any_time
 
 DAYS = [
     bs.progress.Statistics(
@@ -22,13 +22,12 @@ EVEN = bs.progress.AllocationStatistics.of([0, 1] * 500, [[0.5, 0.5]] * 1000)
 
 
 def test_it_runs_what_the_data_allow() -> None:
-    assert [seen.name for seen in bs.progress.diagnose(DAYS)] == ["trend", "shift"]
+    assert [seen.name for seen in bs.progress.diagnose(DAYS)] == ["trend"]
     assert [seen.name for seen in bs.progress.diagnose(prompt=DAYS, late=LATE)] == ["late outcomes"]
     assert [(seen.name, seen.validity) for seen in bs.progress.diagnose(allocation=EVEN)] == [
-        ("sample ratio", "fixed time"),
-        ("sample ratio at any time", "any time"),
+        ("sample ratio", "any time"),
     ]
-    assert len(bs.progress.diagnose(DAYS, prompt=DAYS, late=LATE, allocation=EVEN)) == 5
+    assert len(bs.progress.diagnose(DAYS, prompt=DAYS, late=LATE, allocation=EVEN)) == 3
 
 
 def test_a_test_with_nothing_wrong_gets_no_alarm() -> None:
@@ -49,19 +48,17 @@ def test_prompt_and_late_belong_together() -> None:
 
 
 def test_daily_looks_at_a_fair_test_raise_no_more_alarms_than_stated() -> None:
-    """100 looks at a fair coin: the check for one look flags far more tests than the stated 1 %."""
+    """100 looks at a fair coin."""
     runs, days, each, level = 80, 100, 80, 0.01
     heads = np.random.default_rng(5).binomial(each, 0.5, (runs, days)).cumsum(axis=1)
-    flagged = {allocation_once: 0, allocation_any_time: 0}
+    flagged = 0
     for run in heads:
         looks = [
             bs.progress.AllocationStatistics.of_counts([n, each * day - n], [0.5, 0.5])
             for day, n in enumerate(run.tolist(), 1)
         ]
-        for check in flagged:
-            flagged[check] += any(check(look, level).flagged for look in looks)
-    assert flagged[allocation_any_time] / runs <= level + 3 * math.sqrt(level / runs)
-    assert flagged[allocation_once] / runs > 5 * level
+        flagged += any(allocation_any_time(look, level).flagged for look in looks)
+    assert flagged / runs <= level + 3 * math.sqrt(level / runs)
 
 
 def test_repeated_looks_for_drift_hold_together() -> None:
@@ -85,8 +82,11 @@ def test_repeated_looks_for_drift_hold_together() -> None:
     assert alarms[1] / runs > 2 * level
 
 
-def test_a_number_of_a_look_leaves_out_what_holds_once() -> None:
+def test_at_the_number_of_a_look_every_check_is_valid_at_any_time() -> None:
     found = bs.progress.diagnose(DAYS, allocation=EVEN, look=3)
-    assert [one.name for one in found] == ["trend", "shift", "sample ratio at any time"]
+    assert [(one.name, one.validity) for one in found] == [
+        ("trend", "any time"),
+        ("sample ratio", "any time"),
+    ]
     with pytest.raises(bs.InputError, match="look must be"):
         bs.progress.diagnose(DAYS, look=0)

@@ -116,7 +116,7 @@ def test_a_sample_gives_what_is_not_given() -> None:
         ({"units_per_day": 1e12}, "units_per_day", "smaller units_per_day"),
         ({"deadline_days": -1}, "deadline_days", "above 0"),
         ({"deadline_days": 0.001}, "deadline_days", "first blocks take 6"),
-        ({"spread": 0.1}, "spread", "belongs to bounded"),
+        ({"spread": 0.1}, "spread", "is for bounded"),
         ({"outcome": "bernoulli"}, "outcome", "must be one of"),
         ({"outcome": bs.Bounded(0, 1), "spread": 0.3}, "spread", "below 0.2179"),
         ({"outcome": bs.Bounded(0, 1), "baseline": 0.0, "lift": 0.1}, "baseline", "inside"),

@@ -344,7 +344,7 @@ def test_a_logged_mismatch_is_the_headline_of_page_and_list(service: Service, na
     from bascule.core.diagnostics import Diagnostic
     from bascule.live.reports.diagnostics import put_into_log
 
-    alarm = Diagnostic("sample ratio at any time", 900.0, 1e-4, 0.01, "any time", "units are lost")
+    alarm = Diagnostic("sample ratio", 900.0, 1e-4, 0.01, "any time", "units are lost")
     service.store.get(name)._do(lambda work: put_into_log(work, alarm))
     with signed_in(service, "viewer") as browser:
         for path in ("/", f"/tests/{name}"):

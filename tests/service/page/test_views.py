@@ -158,12 +158,12 @@ def test_what_wants_doing_comes_first() -> None:
 
 
 def test_only_what_holds_at_any_time_raises_an_alarm_while_a_test_runs() -> None:
-    once = Diagnostic("shift", 9.0, 0.001, 0.01, "fixed time", "arms moved")
-    always = Diagnostic("sample ratio at any time", 900.0, 0.001, 0.01, "any time", "lost units")
+    once = Diagnostic("trend", 9.0, 0.001, 0.01, "fixed time", "arms moved")
+    always = Diagnostic("sample ratio", 900.0, 0.001, 0.01, "any time", "lost units")
     assert raised([once, always], is_open=True) == [always]
     assert raised([once, always], is_open=False) == [once, always]
-    assert views.diagnostic_words([once]) == ["! shift: arms moved", views.NO_SAMPLE_RATIO]
-    assert views.diagnostic_words([always]) == ["! sample ratio at any time: lost units"]
+    assert views.diagnostic_words([once]) == ["! trend: arms moved", views.NO_SAMPLE_RATIO]
+    assert views.diagnostic_words([always]) == ["! sample ratio: lost units"]
 
 
 def test_a_sample_ratio_mismatch_is_the_headline(decided: Experiment) -> None:

@@ -13,13 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bascule.core.diagnostics.result import Diagnostic, checked_level, chi_square_tail, shown
+from bascule.core.diagnostics.result import Diagnostic, checked_level, shown
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.types import FloatArray
-
-FEWEST_VARIANCE = 5.0
-"""Minimum variance of a count for the chi-square test, which assumes nearly normal counts."""
 
 FACTORS = tuple(sign * 0.5**j for j in range(1, 8) for sign in (-1.0, 1.0))
 """Logs of the factors by which an arm may be assigned too often: the alternatives of the bets."""
@@ -131,7 +128,7 @@ def block_probabilities(left: Sequence[int]) -> tuple[float, ...]:
 
 
 def allocation_any_time(statistics: AllocationStatistics, level: float = 0.01) -> Diagnostic:
-    """Compare the units per arm with the logged probabilities by betting, for looks at any time.
+    """Compare the units per arm with the logged probabilities by betting, valid at any time.
 
     `statistic` is the evidence: the wealth of bets that started with 1.
 
@@ -148,30 +145,7 @@ def allocation_any_time(statistics: AllocationStatistics, level: float = 0.01) -
     p_value = math.exp(min(0.0, -evidence))
     message = _message(statistics, p_value, level)
     value = math.exp(evidence) if evidence < 700.0 else math.inf
-    return Diagnostic("sample ratio at any time", value, p_value, level, "any time", message)
-
-
-def allocation_once(statistics: AllocationStatistics, level: float = 0.01) -> Diagnostic:
-    """Compare the units per arm with the logged probabilities by chi-square, for one look.
-
-    >>> lost = AllocationStatistics.of([0, 1] * 450 + [0] * 100, [[0.5, 0.5]] * 1000)
-    >>> allocation_once(lost).flagged, allocation_any_time(lost).flagged
-    (True, False)
-    """
-    level = checked_level(level)
-    off = np.array(statistics.observed) - np.array(statistics.expected)
-    covariance = np.array(statistics.covariance)
-    # Arms that are left out still count, since all deviations add up to 0.
-    large = np.diag(covariance) >= FEWEST_VARIANCE
-    sizes, axes = np.linalg.eigh(covariance[np.ix_(large, large)])
-    free = sizes > 1e-9 * max(sizes.max(initial=0.0), 1.0)
-    along = off[large] @ axes[:, free]
-    value, degrees = float(np.sum(along * along / sizes[free])), int(np.count_nonzero(free))
-    p_value = chi_square_tail(value, degrees) if degrees else 1.0
-    if statistics.impossible:
-        value, p_value = math.inf, 0.0
-    message = _message(statistics, p_value, level)
-    return Diagnostic("sample ratio", value, p_value, level, "fixed time", message)
+    return Diagnostic("sample ratio", value, p_value, level, "any time", message)
 
 
 def _message(statistics: AllocationStatistics, p_value: float, level: float) -> str:

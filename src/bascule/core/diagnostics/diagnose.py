@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bascule.core.diagnostics.allocation import (
-    AllocationStatistics,
-    allocation_any_time,
-    allocation_once,
-)
-from bascule.core.diagnostics.drift import late_outcomes, shift, trend
+from bascule.core.diagnostics.allocation import AllocationStatistics, allocation_any_time
+from bascule.core.diagnostics.drift import late_outcomes, trend
 from bascule.core.diagnostics.result import Diagnostic, checked_level
 from bascule.core.errors import InputError
 from bascule.core.statistics import Statistics
@@ -39,23 +35,19 @@ def diagnose(
     >>> for check in diagnose([day, day]):
     ...     print(check.name, check.flagged)
     trend False
-    shift False
     """
     level = checked_level(level)
     if (prompt is None) != (late is None):
         raise InputError("late", "prompt and late belong together: give both or neither")
     diagnostics: list[Diagnostic] = []
     if periods is not None:
-        diagnostics += [trend(periods, level), shift(periods, level)]
+        diagnostics.append(trend(periods, level))
     if prompt is not None and late is not None:
         diagnostics.append(late_outcomes(prompt, late, level))
     if allocation is not None:
-        diagnostics += [allocation_once(allocation, level), allocation_any_time(allocation, level)]
+        diagnostics.append(allocation_any_time(allocation, level))
     if not diagnostics:
         raise InputError("periods", "there is nothing to diagnose: give periods, for example")
     if look is None:
         return tuple(diagnostics)
-    # Of the two checks of the allocation, the one that is valid at any time is enough.
-    return tuple(
-        diagnostic.at_look(look) for diagnostic in diagnostics if diagnostic.name != "sample ratio"
-    )
+    return tuple(diagnostic.at_look(look) for diagnostic in diagnostics)

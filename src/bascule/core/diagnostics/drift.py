@@ -1,12 +1,10 @@
-"""Drift: trends, differences that change within the test, and late outcomes that differ.
+"""Drift: outcomes whose mean changes in time, and late outcomes that differ.
 
 `trend` compares each arm with itself, from part to part of its own units, so that a difference
-between arms is no trend. `shift` asks whether comparing within parts of the test changes the
-difference between two arms: where the share of an arm moved while outcomes drifted, the raw
-difference contains the drift and the one within parts does not. `late_outcomes` compares outcomes
-that came late with prompt ones: if they differ, a rule that counts outcomes as they come decides
-from a biased part of the units (docs/research/coverage.md). docs/research/diagnostics.md
-derives the standard errors, and says why they hold however units were allocated.
+between arms is no trend. `late_outcomes` compares outcomes that came late with prompt ones: if they
+differ, a rule that counts outcomes as they come decides from a biased part of the units
+(docs/research/coverage.md). docs/research/diagnostics.md derives the standard errors, and says why
+they hold however units were allocated.
 """
 
 from __future__ import annotations
@@ -16,7 +14,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bascule.core.diagnostics.result import (
     Diagnostic,
@@ -26,7 +23,7 @@ from bascule.core.diagnostics.result import (
     shown,
 )
 from bascule.core.errors import InputError
-from bascule.core.evidence.spread import ROUNDING, squares_about_mean
+from bascule.core.evidence.spread import squares_about_mean
 from bascule.core.inputs import checks
 from bascule.core.statistics import Statistics
 from bascule.core.types import FloatArray
@@ -127,12 +124,6 @@ def joined(values: FloatArray, starts: list[int]) -> FloatArray:
 TREND_PARTS = 15
 """Maximum number of parts of an arm's units: about two weeks if periods are days."""
 
-SHIFT_PARTS = 4
-"""Maximum number of parts of the test.
-
-More parts find finer shifts, but a rule that adapts after every unit then biases each part.
-"""
-
 
 def trend(
     periods: Sequence[Statistics], level: float = 0.01, parts: int = TREND_PARTS
@@ -161,17 +152,23 @@ def trend(
             off = totals / sizes - totals.sum() / sizes.sum()
             statistic += float(np.sum(sizes * off * off)) / float(variances[arm])
             degrees += len(starts) - 1
-    if degrees == 0:
-        message = "too little to tell whether outcomes drift: wait, or give more periods"
-        return Diagnostic("trend", 0.0, 1.0, level, "fixed time", message)
-    p_value = chi_square_tail(statistic, degrees)
-    if p_value <= level:
-        message = (
-            f"outcomes drifted during the test ({shown(p_value)}): compare arms within periods, "
-            "as tilted blocks do; other rules may take the drift for a difference"
-        )
-    else:
-        message = f"no drift of the outcomes seen ({shown(p_value)})"
+    return _trend(
+        (statistic, degrees),
+        level,
+        "wait, or give more periods",
+        "outcomes drifted during the test ({}): compare arms within periods, as tilted blocks do; "
+        "other rules may take the drift for a difference",
+    )
+
+
+def _trend(chi_square: tuple[float, int], level: float, remedy: str, drifted: str) -> Diagnostic:
+    """Return the diagnostic of a trend, given chi-square and its degrees of freedom."""
+    statistic, degrees = chi_square
+    p_value, message = 1.0, f"too little to tell whether outcomes drift: {remedy}"
+    if degrees:
+        p_value = chi_square_tail(statistic, degrees)
+        message = drifted if p_value <= level else "no drift of the outcomes seen ({})"
+    message = message.format(shown(p_value))
     return Diagnostic("trend", statistic, p_value, level, "fixed time", message)
 
 
@@ -211,18 +208,13 @@ def joiner_trend(
         means, variances = zip(*(_joiner_mean(half, spreads) for half in halves), strict=True)
         statistic += (means[1] - means[0]) ** 2 / sum(variances)
         degrees += 1
-    if degrees == 0:
-        message = "too little to tell whether outcomes drift: wait for more units"
-        return Diagnostic("trend", 0.0, 1.0, level, "fixed time", message)
-    p_value = chi_square_tail(statistic, degrees)
-    if p_value <= level:
-        message = (
-            f"units that joined late differ from early ones of the same arm ({shown(p_value)}): "
-            "means change in time, and the rule may take that for a difference of the arms"
-        )
-    else:
-        message = f"no drift of the outcomes seen ({shown(p_value)})"
-    return Diagnostic("trend", statistic, p_value, level, "fixed time", message)
+    return _trend(
+        (statistic, degrees),
+        level,
+        "wait for more units",
+        "units that joined late differ from early ones of the same arm ({}): means change in time, "
+        "and the rule may take that for a difference of the arms",
+    )
 
 
 def _joiner_mean(joiners: Sequence[Joiners], spreads: tuple[float, float]) -> tuple[float, float]:
@@ -234,80 +226,6 @@ def _joiner_mean(joiners: Sequence[Joiners], spreads: tuple[float, float]) -> tu
         joiner.units * (between * between + within * within / joiner.outcomes) for joiner in joiners
     )
     return mean, variance / units**2
-
-
-def shift(
-    periods: Sequence[Statistics], level: float = 0.01, parts: int = SHIFT_PARTS
-) -> Diagnostic:
-    """Compare raw differences of arms with differences within parts of the test, for one look.
-
-    The result is for the pair for which they differ most.
-
-    `periods` are as for `trend`; they are joined into at most `parts` of about equal size. The
-    p-value is multiplied by the number of pairs.
-
-    >>> from bascule.core.statistics import ArmStatistics
-    >>> early = Statistics((ArmStatistics(900, 90.0, 90.0), ArmStatistics(100, 10.0, 10.0)))
-    >>> late = Statistics((ArmStatistics(500, 100.0, 100.0), ArmStatistics(500, 100.0, 100.0)))
-    >>> shift([early, late]).message[:75]
-    'arms 0 and 1 differ by -0.0476 overall but by 0 within parts of the test (p'
-    """
-    level = checked_level(level)
-    parts = checks.whole("parts", parts, 2, f"{SHIFT_PARTS} is a good choice")
-    cells = cells_of("periods", periods)
-    variances, has_enough = cells.variances(), cells.units.sum(axis=0) >= cells.needed()
-    starts = join(cells.units.sum(axis=1), cells.units.sum() / parts)
-    cells = Cells(*(joined(part, starts) for part in cells))
-    pairs, largest, worst_pair, differ = 0, 0.0, (0, 0), (0.0, 0.0)
-    for arm in range(len(variances) - 1):
-        if has_enough[arm]:
-            rivals = arm + 1 + np.flatnonzero(has_enough[arm + 1 :])
-            raw, moved, z, moving = _against(cells, variances, arm, rivals)
-            pairs += int(np.count_nonzero(moving))
-            at = int(np.argmax(np.abs(z))) if len(z) else 0
-            if len(z) and abs(z[at]) >= abs(largest):
-                largest, worst_pair = float(z[at]), (arm, int(rivals[at]))
-                differ = float(raw[at]), float(raw[at] - moved[at])
-    if pairs == 0:
-        message = "nothing to compare: too few units, or the shares of the arms never moved"
-        return Diagnostic("shift", 0.0, 1.0, level, "fixed time", message)
-    p_value = min(1.0, pairs * normal_tails(largest))
-    if p_value <= level:
-        message = (
-            f"arms {worst_pair[0]} and {worst_pair[1]} differ by {differ[0]:.3g} overall but by "
-            f"{differ[1]:.3g} within parts of the test ({shown(p_value)}): outcomes drifted while "
-            "the shares of the arms moved; trust the comparison within parts"
-        )
-    else:
-        message = f"differences between arms are much the same within parts ({shown(p_value)})"
-    return Diagnostic("shift", largest, p_value, level, "fixed time", message)
-
-
-def _against(
-    cells: Cells, variances: FloatArray, arm: int, rivals: NDArray[np.intp]
-) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.bool_]]:
-    """Compare an arm with others: raw differences, their excess over those within parts, and z.
-
-    The last array says for which pairs the shares changed at all; for the others z is 0.
-    """
-    theirs, mine = cells.units[:, rivals], cells.units[:, [arm]]
-    weights = mine * theirs / np.maximum(mine + theirs, 1.0)
-    inside = weights / np.maximum(weights.sum(axis=0), 1e-300)
-    raw, moved, variance = np.zeros((3, len(rivals)))
-    smallest = np.zeros(len(rivals))
-    for sign, units, arms in ((1.0, mine, [arm]), (-1.0, theirs, rivals)):
-        size = units.sum(axis=0)
-        overall = cells.totals[:, arms].sum(axis=0) / size
-        means = cells.totals[:, arms] / np.maximum(units, 1.0)
-        raw += sign * overall
-        moved -= sign * np.sum(inside * (means - overall), axis=0)
-        off = (units / size - inside) ** 2 / np.maximum(units, 1.0)
-        variance += variances[arms] * np.sum(off, axis=0)
-        # If the shares never change, the variance is only rounding error.
-        smallest += ROUNDING * variances[arms] / size
-    moving = (weights.sum(axis=0) > 0.0) & (variance > smallest)
-    z = np.where(moving, moved / np.sqrt(np.where(moving, variance, 1.0)), 0.0)
-    return raw, moved, z, moving
 
 
 def late_outcomes(

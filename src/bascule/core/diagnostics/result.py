@@ -61,16 +61,11 @@ class Diagnostic:
     def named(self, arms: Sequence[str]) -> Diagnostic:
         """Return the diagnostic with names in its message instead of numbers of arms.
 
-        >>> result = Diagnostic("shift", 9.0, 0.0001, 0.01, "fixed time", "arms 0 and 1 differ")
+        >>> result = Diagnostic("sample ratio", 9.0, 0.0001, 0.01, "any time", "arm 1 has 90")
         >>> result.named(["old", "new"]).message
-        'old and new differ'
+        'new has 90'
         """
-        message = re.sub(
-            r"\barms (\d+) and (\d+)",
-            lambda match: f"{arms[int(match[1])]} and {arms[int(match[2])]}",
-            self.message,
-        )
-        message = re.sub(r"\barm (\d+)\b", lambda match: arms[int(match[1])], message)
+        message = re.sub(r"\barm (\d+)\b", lambda match: arms[int(match[1])], self.message)
         return replace(self, message=message)
 
     def to_dict(self) -> dict[str, float | str | bool]:

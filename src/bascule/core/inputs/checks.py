@@ -8,6 +8,8 @@ from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from bascule.core.errors import InputError
 from bascule.core.inputs.names import meant
 
@@ -56,6 +58,20 @@ def _without_text(value: object) -> str:
         return f", as {read_number(value)[0]:g}" if isinstance(value, str) else ""
     except ValueError:
         return ""
+
+
+def number_in(value: object) -> float:
+    """Return a value as a float; nan if it is no real number. True and False are 1 and 0.
+
+    >>> number_in(True), number_in("ten")
+    (1.0, nan)
+    """
+    if not isinstance(value, (Real, np.bool_)):
+        return math.nan
+    try:
+        return float(value)
+    except (ArithmeticError, ValueError, TypeError):
+        return math.nan
 
 
 def finite(field: str, value: object, remedy: str) -> float:

@@ -51,17 +51,29 @@ def writable(folder: Path) -> Iterator[None]:
         ) from None
 
 
-def write_whole(path: Path, data: bytes) -> Path:
-    """Write a file atomically: under a temporary name, which is then changed to `path`."""
+@contextmanager
+def replacing(path: Path, private: bool = False) -> Iterator[Path]:
+    """Yield a temporary path that is renamed to `path` on success, and removed otherwise.
+
+    A `private` file can be read by its owner only. It may be a database with files beside it.
+    """
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(descriptor)
+    made = Path(name)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-        Path(name).chmod(0o666 & ~_umask())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+        yield made
+        if not private:
+            made.chmod(0o666 & ~_umask())
+        made.replace(path)
+    finally:
+        for part in ("", "-wal", "-shm", "-journal"):
+            Path(f"{made}{part}").unlink(missing_ok=True)
+
+
+def write_whole(path: Path, data: bytes) -> Path:
+    """Write a file completely or not at all."""
+    with replacing(path) as made:
+        made.write_bytes(data)
     return path
 
 

@@ -68,10 +68,8 @@ def _advantages(design: Design, statistics: Statistics) -> list[Difference]:
 
 def standing(design: Design, number: int, statistics: Statistics, arm: int) -> Standing:
     """Return the standing of an arm on a guardrail; "open" while too many values are missing."""
-    metric, metric_statistics = (
-        design.metrics[number],
-        (statistics.metrics or empty_metrics(design))[number],
-    )
+    metric = design.metrics[number]
+    metric_statistics = (statistics.metrics or empty_metrics(design))[number]
     low, high = metric_statistics.bounds[arm] if metric_statistics.bounds else (-math.inf, math.inf)
     margin = -math.inf if metric.margin is None else metric.margin
     code = guard_rule.standing_of(low, high, margin, arm in metric_statistics.dropped)
@@ -93,22 +91,24 @@ def may_hold(design: Design) -> bool:
     return bool(design.guardrails) or has_primary_say(design)
 
 
+def holding(design: Design, statistics: Statistics) -> list[tuple[str, Design, Statistics]]:
+    """Return the metrics whose missing values may keep an arm from being shipped.
+
+    Each has its name, empty for the primary metric, with its design and its statistics.
+    """
+    rows = [("", design, statistics)] if has_primary_say(design) else []
+    known = statistics.metrics or empty_metrics(design)
+    listed = zip(design.metrics, design.metric_designs, known, strict=True)
+    return rows + [(metric.name, own, its) for metric, own, its in listed if metric.is_guardrail]
+
+
 def held_words(design: Design, statistics: Statistics, arm: int) -> tuple[str, ...]:
     """Return the reasons why missing values of metrics keep an arm from being shipped."""
-    units, known = [arm_statistics.units for arm_statistics in statistics.arms], statistics.metrics
-    known = known or empty_metrics(design)
-    rows = [("", design, statistics)] if has_primary_say(design) else []
-    rows += [
-        (f" of {metric.name}", metric_design, its)
-        for metric, metric_design, its in zip(
-            design.metrics, design.metric_designs, known, strict=True
-        )
-        if metric.is_guardrail
-    ]
+    units = [arm_statistics.units for arm_statistics in statistics.arms]
     return tuple(
-        f"missing values{of}: {why}"
-        for of, metric_design, its in rows
-        for why in coverage.held(metric_design, its, units, arm)
+        f"missing values{f' of {name}' if name else ''}: {why}"
+        for name, own, shown in holding(design, statistics)
+        for why in coverage.held(own, shown, units, arm)
     )
 
 
@@ -130,18 +130,12 @@ def metric_views(design: Design, statistics: Statistics) -> tuple[MetricView, ..
     >>> metric_views(design, bs.progress.Statistics.empty(2))[0].standings
     ('within margin', 'open')
     """
-    known = statistics.metrics or empty_metrics(design)
-    said = [
-        tuple(standing(design, number, statistics, arm) for arm in range(len(design.arms)))
-        for number in range(len(known))
-    ]
-    return tuple(_view(design, number, its, said[number]) for number, its in enumerate(known))
+    return tuple(_view(design, number, statistics) for number in range(len(design.metrics)))
 
 
-def _view(
-    design: Design, number: int, statistics: Statistics, said: tuple[Standing, ...]
-) -> MetricView:
+def _view(design: Design, number: int, test: Statistics) -> MetricView:
     metric_design, metric = design.metric_designs[number], design.metrics[number]
+    statistics = (test.metrics or empty_metrics(design))[number]
     control = design.control_index
     now = _advantages(metric_design, statistics)
     bounds = intersected(statistics.bounds, ((low, high) for _, low, high in now))
@@ -162,7 +156,8 @@ def _view(
                 metric_design.calibration.guarantee,
             )
         )
-    standings: list[Standing] = [
-        "within margin" if arm == control else standing for arm, standing in enumerate(said)
-    ]
-    return MetricView(metric, statistics, tuple(effects), tuple(standings))
+    standings = tuple(
+        STANDINGS[guard_rule.WITHIN] if arm == control else standing(design, number, test, arm)
+        for arm in range(len(design.arms))
+    )
+    return MetricView(metric, statistics, tuple(effects), standings)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal
 
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.inputs.checks import amount
 from bascule.core.metrics.measure import Measure
-from bascule.core.options import Declared, Option, Options
+from bascule.core.options import Declared, Option, Options, options_of
 from bascule.core.outcomes import OUTCOMES, Outcome
 
 Goal = Literal["increase", "decrease"]
@@ -170,21 +170,10 @@ WORDS = ("goal", "aggregate")
 """Options of a metric that are written as a value without a name."""
 
 PARTS: Options = {
-    "goal": Option(
-        "Whether higher or lower values are better.",
-        kind="choice",
-        choices=get_args(Goal),
-        name="goal",
-    ),
-    "harm": Option(
-        "When an arm is removed as harmful.", kind="choice", choices=get_args(Harm), name="harm"
-    ),
+    **{name: options_of(Metric)[name] for name in ("goal", "harm")},
     "window": Option("How long events count.", name="window"),
     "grace": Option("How much later they may come.", name="grace", needs=("window",)),
-    **{
-        name: Option(f"It is the {name} of the metric.", kind="number", name=name)
-        for name in ("margin", "error", "baseline")
-    },
+    **{name: options_of(Metric)[name] for name in ("margin", "error", "baseline")},
 }
 """Options of a metric in addition to its name and its outcome model."""
 

@@ -10,6 +10,14 @@ from bascule.core.options import Option
 from bascule.core.outcomes.base import Outcome
 from bascule.core.outcomes.noise import Noise, Normal
 
+SPREAD = Option(
+    "Standard deviation to expect of one outcome.",
+    kind="positive",
+    group="outcome",
+    flag="sigma",
+)
+"""The option of models whose spread is estimated, for planning and simulation."""
+
 
 class Estimated(Outcome):
     """The base class of outcome models whose spread is estimated while a test runs."""
@@ -57,15 +65,7 @@ class Numeric(Estimated):
     (True, None)
     """
 
-    spread: Annotated[
-        float | None,
-        Option(
-            "Standard deviation to expect of one outcome.",
-            kind="positive",
-            group="outcome",
-            flag="sigma",
-        ),
-    ] = None
+    spread: Annotated[float | None, SPREAD] = None
     kind: Literal["numeric"] = field(default="numeric", kw_only=True, repr=False)
     example: ClassVar[str] = "Numeric()"
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from bascule.core.errors import InputError
 from bascule.core.options import Option
-from bascule.core.outcomes.numeric import Estimated
+from bascule.core.outcomes.numeric import SPREAD, Estimated
 
 
 class Pair(NamedTuple):
@@ -59,15 +59,7 @@ class Ratio(Estimated):
             group="outcome",
         ),
     ] = 1.0
-    spread: Annotated[
-        float | None,
-        Option(
-            "Standard deviation to expect of one outcome.",
-            kind="positive",
-            group="outcome",
-            flag="sigma",
-        ),
-    ] = None
+    spread: Annotated[float | None, SPREAD] = None
     is_share: Annotated[
         bool | None,
         Option(

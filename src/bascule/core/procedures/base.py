@@ -247,11 +247,6 @@ class Procedure(ABC):
         """Whether the next block also depends on events of units whose windows are open."""
         return False
 
-    @property
-    def last_stage(self) -> int | None:
-        """The last stage of the test, if it is planned by stages; else None."""
-        return None
-
     def check_live(self) -> None:  # noqa: B027
         """Raise `InputError` if the procedure cannot count units that arrive at any time."""
 
@@ -331,7 +326,7 @@ class Procedure(ABC):
     @property
     def has_horizon(self) -> bool:
         """Whether the plan ends every test, whatever the outcomes."""
-        return self.last_stage is not None
+        return False
 
     def declared(self, winner: int) -> Decision | None:
         """Return the decision for a winner that a step returned."""

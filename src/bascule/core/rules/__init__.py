@@ -12,13 +12,10 @@ from bascule.core.rules.ucb import UCB
 for _rule in (UCB, ETC, ETCPrime, Tilt):
     RULES.register(_rule)
 
-AnyRule = Rule
-
 __all__ = [
     "ETC",
     "RULES",
     "UCB",
-    "AnyRule",
     "BlockAllocation",
     "ETCPrime",
     "Knob",

@@ -116,13 +116,9 @@ def is_ours(rule: Rule) -> bool:
     True
     """
     cls = type(rule)
-    if _of_package(cls):
+    if cls.__module__.partition(".")[0] == PACKAGE:
         return True
     if not isinstance(rule, BlockAllocation):
         return False
     kept = all(getattr(cls, name) is getattr(BlockAllocation, name) for name in FINAL)
     return kept and type(rule.like) is Tilt
-
-
-def _of_package(cls: type[Rule]) -> bool:
-    return cls.__module__.partition(".")[0] == PACKAGE

@@ -7,7 +7,6 @@ their rows is used.
 
 from __future__ import annotations
 
-import os
 import re
 import sqlite3
 import tempfile
@@ -19,6 +18,7 @@ from typing import Any
 from sqlalchemy import Connection, inspect, text
 
 from bascule.core.errors import InputError, StoreError
+from bascule.core.inputs.files import replacing
 from bascule.live.api.experiment import Experiment
 from bascule.live.commit.context import StoreContext
 from bascule.live.reports.verification.verify import verify
@@ -267,29 +267,15 @@ def _check_tables(connection: Connection) -> None:
 
 
 @contextmanager
-def _new_file(target: Path) -> Iterator[Path]:
-    """Yield a temporary path that is renamed to `target` on success."""
+def new_store(target: Path) -> Iterator[Connection]:
+    """Yield a transaction on a new SQLite store; the file gets its final name on success."""
     if target.exists():
         raise InputError("file", f"{target} already exists: give another name")
     if not target.parent.is_dir():
         raise InputError("file", f"the folder {target.parent} does not exist: create it first")
-    # Readable by its owner only: the file has hashes of keys and names of units.
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    os.close(descriptor)
-    path = Path(name)
-    try:
-        yield path
-        path.replace(target)
-    finally:
-        for part in ("", "-wal", "-shm", "-journal"):
-            Path(f"{path}{part}").unlink(missing_ok=True)
-
-
-@contextmanager
-def new_store(target: Path) -> Iterator[Connection]:
-    """Yield a transaction on a new SQLite store; the file gets its final name on success."""
+    # The file has hashes of keys and names of units.
     with (
-        _new_file(target) as path,
+        replacing(target, private=True) as path,
         closing(Database(str(path))) as copy,
         copy.writing() as connection,
     ):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from io import StringIO
@@ -19,6 +18,7 @@ from sqlalchemy import Connection
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.inputs.extras import require
+from bascule.core.inputs.files import replacing
 from bascule.live.api.backup import write_copy
 from bascule.live.api.experiment import Experiment
 from bascule.live.clock import moment
@@ -169,21 +169,10 @@ def _rows(
             yield key, *named, number, probability, deal, size, moment(time), *values
 
 
-@contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    """Yield a temporary path that is renamed to `path` on success, and removed otherwise."""
-    made = path.with_name(f".{path.name}.partial")
-    try:
-        yield made
-        made.replace(path)
-    finally:
-        made.unlink(missing_ok=True)
-
-
 def _write_csv(
     path: Path, names: Sequence[str], rows: Iterator[tuple[Any, ...]], *, spreadsheet: bool
 ) -> None:
-    with _whole(path) as made, made.open("w", newline="", encoding="utf-8") as file:
+    with replacing(path) as made, made.open("w", newline="", encoding="utf-8") as file:
         plain = (tuple(map(_plain, row)) for row in rows)
         file.writelines(csv_lines(chain([names], plain), spreadsheet))
 
@@ -225,7 +214,7 @@ def _write_parquet(path: Path, names: Sequence[str], rows: Iterator[tuple[Any, .
     kinds |= dict.fromkeys(("time", "at", "received"), pyarrow.timestamp("us", "UTC"))
     known = dict.fromkeys(names[len(COLUMNS["assignments"]) :], pyarrow.float64())
     schema = pyarrow.schema([(n, (kinds | known).get(n, pyarrow.string())) for n in names])
-    with _whole(path) as made, parquet.ParquetWriter(made, schema) as writer:
+    with replacing(path) as made, parquet.ParquetWriter(made, schema) as writer:
         while part := list(islice(rows, ROWS_AT_ONCE)):
             columns = [list(column) for column in zip(*part, strict=True)]
             writer.write_table(pyarrow.table(columns, schema=schema))

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -60,6 +60,11 @@ class StoreContext:
         self._actor = actor
         self._database = Database(location)
         self.check_open = self._database.check_open
+        # `reading` and `reporting` never delay an assignment; few reports run at a time. `writing`
+        # is for tables that belong to no experiment.
+        self.reading = self._database.reading
+        self.reporting = self._database.reporting
+        self.writing = self._database.writing
         self.runner = Runner(self._database, self.clock, shuffle or fair_shuffle(), actor)
         self.queue = CommitQueue(self.runner.run, self.check_open)
         self.memory = self.runner.memory
@@ -70,18 +75,6 @@ class StoreContext:
         """Run an action on an experiment; it is on disk when this returns, and undone on errors."""
         job = Job(experiment, name, action)
         return self.queue.run(Reply(job, items, lambda result: result, ACTOR.get())).result()
-
-    def reading(self) -> AbstractContextManager[Connection]:
-        """Return a context that reads a snapshot of the tables; it never delays an assignment."""
-        return self._database.reading()
-
-    def reporting(self) -> AbstractContextManager[Connection]:
-        """Return a context that reads a snapshot for long reports; only a few run at a time."""
-        return self._database.reporting()
-
-    def writing(self) -> AbstractContextManager[Connection]:
-        """Return a transaction on tables that belong to no experiment; on disk when it ends."""
-        return self._database.writing()
 
     def erasing(self, experiments: Mapping[int, str], step: Callable[[UnitOfWork], None]) -> None:
         """Run a step on experiments, in one transaction that leaves no trace of deleted data."""

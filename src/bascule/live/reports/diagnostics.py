@@ -64,7 +64,7 @@ def diagnostics_of(
     waiting = (*_lacking(stored, level), *_waiting(connection, stored, now, level))
     if not periods and allocation is None:
         return waiting
-    # Drift and shift change only with a new point of the history, so each point is one look.
+    # Drift changes only with a new point of the history, so each point is one look.
     look = max(1, len(periods))
     diagnostics = diagnose(periods or None, allocation=allocation, level=level, look=look)
     return (*(diagnostic.named(stored.design.arms) for diagnostic in diagnostics), *waiting)

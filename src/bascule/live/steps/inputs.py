@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 import re
 from datetime import UTC, datetime
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
-import numpy as np
-
 from bascule.core.errors import InputError
+from bascule.core.inputs.checks import number_in
 from bascule.core.metrics.metric import PRIMARY
 from bascule.core.outcomes import Pair
 from bascule.live.steps.maturity import Event, NotANumber
@@ -123,13 +122,9 @@ def checked_value(value: object) -> float | NotANumber | Pair:
     """
     if type(value) is float:
         return value if math.isfinite(value) else NotANumber(repr(value))
-    if isinstance(value, (Real, np.bool_)):
-        try:
-            number = float(value)
-        except (ArithmeticError, ValueError, TypeError):
-            number = math.nan
-        if math.isfinite(number):
-            return number
+    number = number_in(value)
+    if math.isfinite(number):
+        return number
     if isinstance(value, (tuple, list)) and len(value) == 2:
         parts = [checked_value(part) for part in value]
         if all(type(part) is float for part in parts):

@@ -109,15 +109,11 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
         if (event.id, receipt.reason, event.metric) not in listed:
             work.exclude(event, receipt)
             if receipt.reason in UNTIMELY:
-                work.state = _with_one_more(work.state, UNTIMELY[receipt.reason])
+                count, counts = UNTIMELY[receipt.reason], work.state.counts
+                counts = counts._replace(**{count: getattr(counts, count) + 1})
+                work.state = work.state._replace(counts=counts)
     settle(work)
     return receipts
-
-
-def _with_one_more(state: ExperimentState, count: str) -> ExperimentState:
-    """Return the state with a count increased by one event."""
-    more = {count: getattr(state.counts, count) + 1}
-    return state._replace(counts=state.counts._replace(**more))
 
 
 def _show_events(work: UnitOfWork, rows: Sequence[tuple[object, ...]]) -> None:

@@ -114,12 +114,14 @@ def checked_rate(request: RequestFields) -> float | None:
     """Return the number of outcomes per unit and day if outcomes recur, else None."""
     rate, recurs = request.outcomes_per_day, request.outcome.recurring
     if rate is not None and not recurs:
-        raise InputError(
-            "outcomes_per_day",
-            f"outcomes_per_day belongs to recurrent outcomes, not to {request.outcome.words}: "
-            "leave it out",
-        )
+        raise _of_others(request, "outcomes_per_day", "recurrent outcomes")
     return 1.0 if recurs and rate is None else rate
+
+
+def _of_others(request: RequestFields, name: str, outcomes: str) -> InputError:
+    """Return the error for an option that is for other outcomes than those of the request."""
+    words = request.outcome.words
+    return InputError(name, f"{name} is for {outcomes}, not for {words}: leave it out")
 
 
 def check_supported(request: RequestFields) -> None:
@@ -183,9 +185,7 @@ def checked_every(request: RequestFields) -> float | None:
     if request.every is None:
         return None
     if not request.outcome.binary:
-        raise InputError(
-            "every", f"every is for 0/1 outcomes, not for {request.outcome.words}: leave it out"
-        )
+        raise _of_others(request, "every", "0/1 outcomes")
     if request.metrics:
         raise InputError(
             "every",
@@ -207,9 +207,7 @@ def checked_delay(request: RequestFields) -> float | None:
     if delay is None:
         return None
     if not outcome.binary:
-        raise InputError(
-            "delay", f"delay is for 0/1 outcomes, not for {outcome.words}: leave it out"
-        )
+        raise _of_others(request, "delay", "0/1 outcomes")
     length = seconds("delay", delay)
     if not 0.0 < length < seconds("window", request.window):
         raise InputError(
@@ -280,10 +278,7 @@ def checked_spread(request: RequestFields) -> float | None:
         outcome.noise(request.means)
     if not (outcome.limited and outcome.variance(baseline) is None):
         if spread is not None:
-            raise InputError(
-                "spread",
-                f"spread belongs to bounded outcomes, not to {outcome.words}: leave it out",
-            )
+            raise _of_others(request, "spread", "bounded outcomes")
         return None
     low, high = outcome.low, outcome.high
     widest = math.sqrt((baseline - low) * (high - baseline))

@@ -37,15 +37,13 @@ def lift_words(outcome: Outcome, lift: float) -> str:
 
 def _means_words(request: PlanRequest) -> str:
     """Format the means of the arms: "5 % against 6 %"; many arms are grouped by mean."""
-    first, *rest = (_mean_words(request.outcome, mean) for mean in request.means)
+    first, *rest = (
+        f"{tidy(100 * mean):.4g} %" if request.outcome.binary else f"{mean:.6g}"
+        for mean in request.means
+    )
     if len(rest) > 4:
         rest = [f"{n} arms of {mean}" if n > 1 else mean for mean, n in Counter(rest).items()]
     return f"{first} against {', '.join(rest)}"
-
-
-def _mean_words(outcome: Outcome, mean: float) -> str:
-    """Format a mean: in percent for 0/1 outcomes."""
-    return f"{tidy(100 * mean):.4g} %" if outcome.binary else f"{mean:.6g}"
 
 
 def _size_words(request: PlanRequest) -> str:

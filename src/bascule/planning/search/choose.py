@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any, get_args
@@ -133,6 +133,15 @@ class Candidate:
         }
 
 
+CONDITIONS: tuple[Callable[[Candidate], bool], ...] = (
+    lambda point: point.short_at_lift and point.short_at_zero,
+    lambda point: point.short_at_zero,
+    lambda point: point.short_at_lift,
+    lambda _: True,
+)
+"""Conditions on the duration of the recommended design, in the order in which they are tried."""
+
+
 def accepted(points: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates with an accepted guarantee, or else those with the strongest one.
 
@@ -185,7 +194,7 @@ def best_in_time(points: Sequence[Candidate]) -> Candidate | None:
     in_time = sorted(
         (point for point in points if point.in_time), key=lambda point: point.expected.cost.mean
     )
-    for is_eligible in (_is_short, _is_short_at_zero, _is_short_at_lift, _is_any):
+    for is_eligible in CONDITIONS:
         # Start with the cheapest, since the days at no effect take long to predict.
         cheapest = next((point for point in in_time if is_eligible(point)), None)
         if cheapest is not None:
@@ -195,19 +204,3 @@ def best_in_time(points: Sequence[Candidate]) -> Candidate | None:
             near = takewhile(lambda point: point.expected.cost.mean <= limit, in_time)  # noqa: B023
             return min(filter(is_eligible, near), key=_order_by_days)
     return None
-
-
-def _is_short(point: Candidate) -> bool:
-    return point.short_at_lift and point.short_at_zero
-
-
-def _is_short_at_zero(point: Candidate) -> bool:
-    return point.short_at_zero
-
-
-def _is_short_at_lift(point: Candidate) -> bool:
-    return point.short_at_lift
-
-
-def _is_any(_: Candidate) -> bool:
-    return True

@@ -90,9 +90,9 @@ class StaticProcedure(Procedure):
         return len(set(self.sizes)) == 1
 
     @property
-    def last_stage(self) -> int | None:
-        """The horizon."""
-        return self.horizon
+    def has_horizon(self) -> bool:
+        """Whether the plan ends every test."""
+        return self.horizon is not None
 
     def check_live(self) -> None:
         """Refuse: nothing has to be assigned or stored in a static population."""

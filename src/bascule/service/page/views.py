@@ -204,8 +204,8 @@ def start_words(entries: Sequence[Mapping[str, Any]]) -> str:
     return f"{moment(times[0]):%-d %b %Y}" if times else ""
 
 
-MISMATCHES = ("sample ratio", "sample ratio at any time")
-"""Diagnostics that find a sample ratio mismatch."""
+MISMATCH = "sample ratio"
+"""Diagnostic that finds a sample ratio mismatch."""
 
 NO_SAMPLE_RATIO = "Not checked, no assignments with logged probabilities: sample ratio"
 
@@ -217,12 +217,12 @@ def diagnostic_words(diagnostics: Sequence[Diagnostic]) -> list[str]:
 
 
 def has_mismatch(alarms: Sequence[str]) -> bool:
-    """Return whether a diagnostic of the sample ratio is among these names.
+    """Return whether the diagnostic of the sample ratio is among these names.
 
-    >>> has_mismatch(["trend"]), has_mismatch(["sample ratio at any time"])
+    >>> has_mismatch(["trend"]), has_mismatch(["sample ratio"])
     (False, True)
     """
-    return any(name in MISMATCHES for name in alarms)
+    return MISMATCH in alarms
 
 
 COUNTED = ("clipped", "not exposed")
