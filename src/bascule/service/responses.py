@@ -143,7 +143,7 @@ def refusal(
     path = scope["path"]
     if path.startswith("/ofrep/"):
         return ofrep_failure(path, problem)
-    # A page for each of too many requests would take longer than they do.
+    # Rendering a page for each of too many requests would take longer than the requests.
     if request is not None and wants_page(scope) and problem.status != 429:
         if problem.status == 401 and scope["method"] == "GET":
             return RedirectResponse("/sign-in", 303)

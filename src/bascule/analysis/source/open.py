@@ -37,7 +37,8 @@ ROW_NUMBERS = r"__index_level_\d+__"
 """Pattern of the column in which Arrow stores a pandas index without a name."""
 
 MEMORY, MEMORY_BY_DAY = "350MB", "280MB"
-"""Memory limits of DuckDB, beyond which it uses the disk; by day, it exceeds the limit."""
+"""Memory limits of DuckDB, beyond which it uses the disk. The second one is for logs by day, for
+which DuckDB exceeds its limit."""
 
 MEMORY_OF_A_CORE = 300e6
 """Minimum memory per core; with less, two cores spill so often that they are slower than one."""

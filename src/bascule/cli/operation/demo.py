@@ -241,7 +241,7 @@ def _wins(simulation: Simulation) -> int:
 
 
 def histogram(columns: Sequence[Sequence[float]], titles: Sequence[str]) -> list[str]:
-    """Return lines with a bar for every bin of each column, side by side; few runs are a dot.
+    """Return histograms of several columns side by side as lines; a dot stands for a few runs.
 
     >>> for line in histogram([[1, 2, 12], [11, 25]], ["adaptive", "even split"]):
     ...     print(line)

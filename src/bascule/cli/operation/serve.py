@@ -142,7 +142,7 @@ def _greet(store: Store, address: str, location: str, is_new: bool) -> None:
     if sys.stdout.isatty():
         typer.echo(f"sign in once at {address}/sign-in?token={make_link(store, time.time())}")
     else:
-        # What is written to a file or a journal is read by more people than may be admins.
+        # People who are not admins may read this output if it goes to a file or a journal.
         typer.echo(
             "sign in with a key, or with the link that this prints: "
             f"bascule key link --address {address} --store {shown_location(location)}"

@@ -40,13 +40,13 @@ PROVIDER_SECONDS = 10.0
 """How long the provider may take to describe itself, or to give a token."""
 
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
-"""Signatures that are accepted; never "none", nor one that a client secret would make."""
+"""Accepted signature algorithms: neither "none" nor any that uses the client secret."""
 
 SCOPE, JSON = "openid email", "application/json"
 
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 
-# The cookie of a session is not sent along when another site leads here, so the last step is ours.
+# Browsers send no session cookie with a redirect from another site, so a page of ours redirects.
 DONE = (
     '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Signed in</title>'
     '<meta http-equiv="refresh" content="0; url=/"></head>'

@@ -48,7 +48,7 @@ def tone(status: Status, mismatch: bool = False) -> Tone:
 
 
 def guarantee_kind(design: Design, status: Status) -> str:
-    """The kind of guarantee of the decision, or of one to come, with what it needs."""
+    """The guarantee of the decision, or of a future one, with the assumption that it needs."""
     if status.decision is None:
         return design.guarantee_label
     return ", ".join(filter(None, (status.decision.guarantee, design.procedure.assumes)))

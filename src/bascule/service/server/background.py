@@ -88,7 +88,7 @@ async def show_life(app: FastAPI) -> None:
 
 
 async def settle(app: FastAPI) -> None:
-    """Fold mature units into the statistics, also where nobody asks: they may decide a test."""
+    """Fold mature units into the statistics of every test, since they may decide it."""
     calls: StoreCalls = app.state.calls
     entries: list[Summary] = await app.state.directory.all()
     for entry in entries:

@@ -125,7 +125,7 @@ def _decision_interval(axes: Axes, arm: int, interval: Interval) -> None:
 
 
 def _levels(axes: Axes, moment: Moment) -> None:
-    """A line at each index, which shows how level they are."""
+    """Draw a line at each index, to show how close they are."""
     for level, colour, dash in zip(moment.indices, COLOURS, ("dashed", "dotted"), strict=True):
         axes.axhline(level, color=colour, linestyle=dash, linewidth=1.3)
     apart = abs(moment.indices[0] - moment.indices[1])

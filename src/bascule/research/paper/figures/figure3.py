@@ -36,12 +36,12 @@ class UnitLine:
 
     @property
     def outcomes(self) -> int:
-        """Outcomes that it has given."""
+        """Number of outcomes that the unit has given."""
         return len(self.values)
 
     @property
     def mean(self) -> float:
-        """Its own average."""
+        """The average of the outcomes of the unit."""
         return sum(self.values) / self.outcomes
 
 
