@@ -9,7 +9,7 @@ import pytest
 
 BLOCKED = """
 import sys
-for module in ("duckdb", "ibis", "matplotlib", "narwhals", "pandas", "pyarrow"):
+for module in ("duckdb", "ibis", "matplotlib", "mcp", "narwhals", "pandas", "pyarrow"):
     sys.modules[module] = None
 import bascule as bs
 """
@@ -40,6 +40,7 @@ def test_the_plain_install_plans_simulates_and_runs_tests() -> None:
     assert done.returncode == 0, done.stderr
 
 
+MAIN = "from bascule.cli.main import main; main"
 SIMULATED = "bs.simulate(bs.Design(['a', 'b'], bs.Gaussian(1), bs.Tilt(2)), [0, 1], runs=9)"
 
 
@@ -48,6 +49,9 @@ SIMULATED = "bs.simulate(bs.Design(['a', 'b'], bs.Gaussian(1), bs.Tilt(2)), [0, 
     [
         ("bs.analyze('log.csv')", "reading logs needs ibis, duckdb, pyarrow, pandas", "analyze"),
         (f"{SIMULATED}.plot()", "a figure needs matplotlib", "figures"),
+        (f"{MAIN}(['plan', '--figure', 'plan.svg'])", "a figure needs matplotlib", "figures"),
+        (f"{MAIN}(['paper', '--out', 'paper'])", "--out needs matplotlib", "figures"),
+        (f"{MAIN}(['mcp'])", "this command needs mcp", "mcp"),
     ],
 )
 def test_what_needs_an_extra_says_which(call: str, needs: str, extra: str) -> None:

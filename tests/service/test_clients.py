@@ -267,3 +267,14 @@ def test_the_java_program_of_the_page_assigns_and_records(shop: Shop, tmp_path: 
     assert assigned["arm"] in ("control", "green")
     assert receipts["outcomes"][0]["accepted"]
     assert shop.recorded("user-46") == ["order-1005"]
+
+
+@pytest.mark.skipif(shutil.which("go") is None, reason="no Go on this machine")
+def test_the_go_program_of_the_page_assigns_and_records(shop: Shop, tmp_path: Path) -> None:
+    program = tmp_path / "checkout.go"
+    program.write_text(snippet("go").replace("http://127.0.0.1:8000", shop.url), "utf-8")
+    told = run_snippet(shop, "go", "run", str(program), cwd=tmp_path)
+    assigned, receipts = map(json.loads, told.splitlines())
+    assert assigned["arm"] in ("control", "green")
+    assert receipts["outcomes"][0]["accepted"]
+    assert shop.recorded("user-47") == ["order-1006"]

@@ -13,6 +13,7 @@ from bascule.cli.support.console import (
 )
 from bascule.cli.support.declared import declared, named, read
 from bascule.cli.support.own_rules import named_rule
+from bascule.core.inputs.extras import require
 from bascule.core.options import Option
 from bascule.presentation.progress import progress_bar
 
@@ -62,6 +63,7 @@ def command(**options: Any) -> None:
     families = (*USUAL, RuleFamily.PEERS) if asked.pop("peers", False) else USUAL
     own = [named_rule(text, "rule") for text in asked.pop("rule", ())]
     if "out" in options:
+        require("figures", "--out", "matplotlib")
         prepare_folder(options["out"])
     with designs.workers(options), progress_bar() as report:
         result = frontier(

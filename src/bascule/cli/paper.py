@@ -12,6 +12,7 @@ from bascule.cli.support import designs
 from bascule.cli.support.console import say_written, screen
 from bascule.cli.support.declared import declared, read
 from bascule.core.errors import InputError
+from bascule.core.inputs.extras import require
 from bascule.presentation.progress import progress_bar
 
 RUNS = {
@@ -39,6 +40,7 @@ def command(
         return
     if out is None:
         raise InputError("out", "--out is missing: name a folder to write into, or use --list")
+    require("figures", "--out", "matplotlib")
     with designs.workers(options), progress_bar() as bar:
         result = regenerate(out, progress=bar, **read(RUNS, options))
     console = screen()

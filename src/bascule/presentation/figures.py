@@ -139,11 +139,12 @@ def inline(figure: Figure) -> str:
 
 
 def figure_kind(path: Path) -> str:
-    """Return what a figure is to be written as, by the name of its file.
+    """Return what a figure is to be written as, by the name of its file; it is checked before work.
 
     >>> figure_kind(Path("plan.svg"))
     'svg'
     """
+    require("figures", "a figure", "matplotlib")
     kind = path.suffix.removeprefix(".")
     if kind not in KINDS:
         raise InputError("figure", f"figure must end in .png or .svg (got {path})")

@@ -16,7 +16,6 @@ import httpx
 
 from bascule import __version__
 from bascule.core.errors import InputError
-from bascule.core.inputs.extras import require
 from bascule.live.api import NAME
 
 if TYPE_CHECKING:
@@ -172,7 +171,6 @@ def make_server(client: httpx.AsyncClient, calls: list[Call]) -> Server[Any]:
 
 async def serve(url: str, key: str, changes: bool = False) -> None:
     """Serve the tools on standard input and output until the client leaves."""
-    require("mcp", "this command", "mcp")
     from mcp.server.stdio import stdio_server
 
     headers = {"Authorization": f"Bearer {key}"} if key else {}

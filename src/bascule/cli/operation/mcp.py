@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from bascule.cli.operation.serve import needed
 from bascule.cli.support.designs import switch
+from bascule.core.inputs.extras import require
 
 
 def command(
@@ -23,7 +23,7 @@ def command(
     ),
 ) -> None:
     """Serve tools of a running service to an assistant, on standard input and output."""
-    needed()
+    require("mcp", "this command", "mcp", "httpx")
     import asyncio
 
     from bascule.service.mcp_server import serve
