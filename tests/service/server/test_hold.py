@@ -406,9 +406,9 @@ async def during(service: Attacked, attack: Attack, count: int) -> Figures:
                 body = json.dumps({"unit": f"visitor {target.next()}"}).encode()
                 since = time.monotonic()
                 url = path("test", "assign")
-                status, *_ = await caller.ask(url, body, headers(target, "client"))
+                status, _, said = await caller.ask(url, body, headers(target, "client"))
                 assigned.append(time.monotonic() - since)
-                assert status == 200
+                assert status == 200, said
                 await asyncio.sleep(0.005)
 
     async def look() -> None:

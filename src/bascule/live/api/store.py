@@ -191,12 +191,15 @@ class Store(ErasableStore):
 
     def search(self, words: str) -> list[Experiment]:
         """Return the experiments whose name or description contains each of the words."""
+        wanted = words.casefold().split()
         with self.reading() as connection:
             described = all_descriptions(connection)
-        texts = {test: f"{test.name}\n{described.get(test.id, '')}" for test in self.experiments()}
-        wanted = words.casefold().split()
+            listed = all_experiments(connection)
+        texts = [f"{test.name}\n{described.get(test.id, '')}".casefold() for test in listed]
         return [
-            test for test, text in texts.items() if all(word in text.casefold() for word in wanted)
+            Experiment(self, test.id, test.name)
+            for test, text in zip(listed, texts, strict=True)
+            if all(word in text for word in wanted)
         ]
 
     def experiments(self) -> list[Experiment]:

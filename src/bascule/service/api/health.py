@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from typing import get_args
 
 from fastapi import APIRouter, Request, Response
 
+from bascule.live.storage.state import Phase
 from bascule.service.api.schemas import answers
 from bascule.service.auth.access import viewer
 from bascule.service.responses import DataResponse, Problem, unavailable
-from bascule.service.telemetry import METRICS_TYPE
+from bascule.service.telemetry import METRICS_TYPE, Metrics
 
 PROBE_EVERY = 2.0
 """Seconds for which a successful write to the store counts as readiness."""
@@ -52,9 +54,14 @@ async def measure(request: Request) -> Response:
     if caller.is_limited:
         raise Problem(403, "metrics count all experiments: use a key that is not limited to some")
     state = request.app.state
-    states = Counter(entry.state for entry in await state.directory.all())
-    for name in ("ready", "running", "paused", "decided", "over", "stopped"):
-        state.metrics.experiments.labels(name).set(states[name])
-    state.metrics.experiments.labels("unreadable").set(len(state.directory.damaged))
-    content = await state.calls.short(state.metrics.text)
-    return Response(content, media_type=METRICS_TYPE)
+    metrics: Metrics = state.metrics
+    entries = await state.directory.all()
+
+    def write() -> bytes:
+        states = Counter(entry.state for entry in entries)
+        states["unreadable"] = len(state.directory.damaged)
+        for name in (*get_args(Phase), "unreadable"):
+            metrics.experiments.labels(name).set(states[name])
+        return metrics.text()
+
+    return Response(await state.calls.compute(write), media_type=METRICS_TYPE)
