@@ -149,3 +149,10 @@ def test_the_estimate_is_in_units_of_the_outcomes() -> None:
         estimates.append(estimate / scale)
     assert 0.0 < estimates[0] < 1.0
     assert estimates[1] == pytest.approx(estimates[0])
+
+
+def test_a_test_whose_deadline_comes_before_its_first_block_has_no_estimate() -> None:
+    """The status of such a test once divided by the units of an arm without any."""
+    for rule in (bs.Tilt(3), bs.Tilt(3, effect=0.1, baseline=0.3, power=0.8)):
+        design = bs.Design(["a", "b"], bs.Bernoulli(), rule)
+        assert unbiased_difference(design, Statistics.empty(2), 1, 0, is_over=True) is None

@@ -43,6 +43,7 @@ from bascule.core.course_rows import (
     Primary,
     Rails,
     Terms,
+    params_of,
 )
 from bascule.core.evidence.families.rows import ACTIVE, Family, Params, Row, Rows
 from bascule.core.metrics.guard_rule import (
@@ -71,15 +72,6 @@ from bascule.core.procedures.blocks.steps import (
 )
 from bascule.core.procedures.intervals.state import narrowed
 from bascule.core.types import NOBODY
-
-
-def params_of(numbers: Row, terms: Terms) -> Params:
-    """Return the parameters of a guardrail's evidence from its row of numbers."""
-    return Params(
-        numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5], numbers[6],
-        numbers[7], numbers[8], numbers[9], numbers[10], numbers[11], numbers[12], numbers[13],
-        numbers[14], numbers[15], numbers[16], numbers[17], terms.usual.floors,
-    )  # fmt: skip
 
 
 def by_kind(functions: Sequence[Any]) -> Any:
@@ -191,8 +183,8 @@ def course_of_steps(
             return NOBODY
         return only_treatment(marks[OUT], count, terms.control)
 
-    def control_is_back(test: Row, marks: Rows, arms: Rows, count: int, terms: Terms) -> bool:
-        """Return whether the control was beaten, but still gets units for the guardrails.
+    def bring_back(test: Row, marks: Rows, arms: Rows, count: int, terms: Terms) -> bool:
+        """Activate a beaten control that still gets units; return whether there is one.
 
         It does while a lone arm is not decided for, and while a decision is withheld that harm
         would void: guardrails compare arms with the control, and need its outcomes.
@@ -201,7 +193,10 @@ def course_of_steps(
         asked = lone_arm(test, marks, arms, count, terms) != NOBODY
         if withholds:
             asked = asked or (terms.seeks_harm and test[HELD] != NOBODY)
-        return asked and arms[control][ACTIVE] == 0.0 and marks[REMOVED][control] == 0
+        back = asked and arms[control][ACTIVE] == 0.0 and marks[REMOVED][control] == 0
+        if back:
+            arms[control][ACTIVE] = 1.0
+        return back
 
     def choose(
         test: Row, marks: Rows, arms: Rows, pairs: Rows, count: int, tilt: float, terms: Terms
@@ -209,9 +204,7 @@ def course_of_steps(
         """Return the leader of the next batch, and its units for each unit of a challenger."""
         back = False
         if guarded:
-            back = control_is_back(test, marks, arms, count, terms)
-            if back:
-                arms[terms.control][ACTIVE] = 1.0
+            back = bring_back(test, marks, arms, count, terms)
         front, ahead = leader(arms, pairs, count, judged_by(test, terms))
         if guarded and back:
             arms[terms.control][ACTIVE] = 0.0
@@ -223,9 +216,7 @@ def course_of_steps(
         """Set the units of each arm in a block of the batch, and return their total number."""
         back = False
         if guarded:
-            back = control_is_back(test, marks, arms, count, terms)
-            if back:
-                arms[terms.control][ACTIVE] = 1.0
+            back = bring_back(test, marks, arms, count, terms)
         size = begin_block(arms, count, front, share * terms.each, terms.each)
         if guarded and back:
             arms[terms.control][ACTIVE] = 0.0
@@ -453,6 +444,6 @@ def course_of_steps(
         return NOBODY
 
     return Course(
-        start, choose, begin, may_begin, fold, fold_ahead, waiting, control_is_back, harmful_arm,
+        start, choose, begin, may_begin, fold, fold_ahead, waiting, bring_back, harmful_arm,
         remove, judge, conclude, announce,
     )  # fmt: skip

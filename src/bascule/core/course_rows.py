@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from bascule.core.design import Design
-from bascule.core.evidence.families.rows import Params
+from bascule.core.evidence.families.rows import Params, Row
 
 HELD, UNTIL, GONE, HARM, TEST = range(5)
 """Columns of a test: the withheld decision, the time until which it is withheld, the number of
@@ -77,6 +77,15 @@ class Terms(NamedTuple):
     """Parameters of the evidence, with a stricter threshold, after an arm was removed."""
 
 
+def params_of(numbers: Row, terms: Terms) -> Params:
+    """Return the parameters of a guardrail's evidence from its row of numbers."""
+    return Params(
+        numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5], numbers[6],
+        numbers[7], numbers[8], numbers[9], numbers[10], numbers[11], numbers[12], numbers[13],
+        numbers[14], numbers[15], numbers[16], numbers[17], terms.usual.floors,
+    )  # fmt: skip
+
+
 def terms_of(
     design: Design, usual: Any, strict: Any, day: float, latest: float = math.inf
 ) -> Terms:
@@ -123,7 +132,7 @@ class Course(NamedTuple):
     fold: Callable[..., None]
     fold_ahead: Callable[..., None]
     waiting: Callable[..., int]
-    control_is_back: Callable[..., bool]
+    bring_back: Callable[..., bool]
     harmful_arm: Callable[..., int]
     remove: Callable[..., None]
     judge: Callable[..., tuple[int, int]]

@@ -19,6 +19,7 @@ from bascule.core.procedures.base import AnyStatistics, Decision, EndReason
 from bascule.core.procedures.blocks.procedure import END_REASONS
 from bascule.core.progress import decision, declared_error
 from bascule.core.statistics import Statistics
+from bascule.core.types import NOBODY
 
 Seen = TypeVar("Seen", Statistics, CohortStatistics)
 
@@ -133,6 +134,19 @@ def remove_arm(design: Design, statistics: Seen, name: str) -> Seen:
     after = replace(judged, dropped=position_of(design, statistics, removes=True).without(arm))
     procedure, oriented = design.judging(after)
     return replace(after, bounds=procedure.bounds(design.oriented_statistics(judged), oriented))
+
+
+def without_harmful(design: Design, statistics: Statistics) -> Statistics:
+    """Return the statistics without the arms that guardrails have found harmful.
+
+    The last treatment stays: if it is harmful, the test ends for the control.
+    """
+    while design.guardrails:
+        arm = position_of(design, statistics).harmful_arm()
+        if arm == NOBODY:
+            break
+        statistics = remove_arm(design, statistics, design.arms[arm])
+    return statistics
 
 
 def _is_over(design: Design, now: datetime | None) -> bool:

@@ -111,9 +111,7 @@ class Position:
 
         The control is active in them if the guardrails still have to compare with it.
         """
-        rows = self.test, self.marks, self.arms
-        if self.course.control_is_back(*rows, self.count, self.terms):
-            self.arms[self.terms.control][ACTIVE] = 1.0
+        self.course.bring_back(self.test, self.marks, self.arms, self.count, self.terms)
         return self.evidence.seen(self.arms)
 
     def may_begin(

@@ -35,9 +35,8 @@ from bascule.simulation.engines.backends.threads import (
     play_all,
 )
 from bascule.simulation.engines.choose import runs_of
-from bascule.simulation.engines.guarded import metric_means
 from bascule.simulation.feasible import check_feasible
-from bascule.simulation.guardrails import GuardedRuns
+from bascule.simulation.guardrails import GuardedRuns, metric_means
 from bascule.simulation.random import checked_seed
 from bascule.simulation.recurrent.runs import EngineName
 from bascule.simulation.recurrent.worlds import check_units_world

@@ -1,17 +1,58 @@
-"""What guardrails did in the runs of a simulation."""
+"""The means of all metrics in a simulation, and what guardrails did in its runs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from bascule.core.design import Design
+from bascule.core.errors import InputError
+from bascule.core.gaps import checked_means
+from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.types import IntArray
 
 BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+def metric_means(
+    design: Design, given: Mapping[str, Sequence[float]] | None
+) -> dict[str, tuple[float, ...]]:
+    """Return the means of the arms on every metric: as given, or all at the metric's baseline.
+
+    >>> import bascule as bs
+    >>> latency = bs.Metric("latency", bs.Gaussian(30), margin=5, baseline=120)
+    >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), metrics=[latency])
+    >>> metric_means(design, None)
+    {'latency': (120.0, 120.0)}
+    """
+    named = dict(given or {})
+    arms, by_metric = len(design.arms), {}
+    for metric in design.metrics:
+        means = named.pop(metric.name, None)
+        if means is None:
+            if metric.baseline is None:
+                raise InputError(
+                    "metrics",
+                    f"metrics: the means of {metric.name} are missing: give one number per arm, as "
+                    f"in metrics={{{metric.name!r}: [...]}}, or the metric a baseline",
+                )
+            means = (metric.baseline,) * arms
+        by_metric[metric.name] = checked_means(means, arms, metric.outcome)
+    if named:
+        known = ", ".join(metric.name for metric in design.metrics) or "it has none"
+        raise InputError("metrics", f"metrics: {next(iter(named))} is not in the design: {known}")
+    return by_metric
+
+
+def can_compile(design: Design) -> bool:
+    """Return whether a compiled loop plays a design with guardrails: all metrics in blocks."""
+    designs = (design, *design.metric_designs)
+    return bool(design.guardrails) and all(
+        own.procedure.kind == BlockProcedure.kind for own in designs
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,12 +9,23 @@ import numpy as np
 
 from bascule.core.cohorts import ArmCohorts, CohortStatistics
 from bascule.core.design import Design
+from bascule.core.ending import without_harmful
 from bascule.core.errors import InputError
 from bascule.core.evidence.families.rows import BLOCK_UNITS
 from bascule.core.gaps import checked_means
-from bascule.core.procedures.base import Decision, Procedure
+from bascule.core.position import position_of
+from bascule.core.procedures.base import Decision
+from bascule.core.procedures.blocks.steps import GOES_ON
 from bascule.core.procedures.recurrent import RecurrentProcedure
-from bascule.core.progress import close_stage, decision, fold_block, record, recurrent_procedure
+from bascule.core.progress import (
+    close_stage,
+    decision_of,
+    fold_block,
+    next_arm,
+    next_block,
+    record,
+    recurrent_procedure,
+)
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.simulation.feasible import check_feasible, units_cap
 from bascule.simulation.kernels.block_draws import deal_slots
@@ -23,6 +34,7 @@ from bascule.simulation.kernels.covariates import (
     drawn_covariates,
     spreads_of,
 )
+from bascule.simulation.kernels.guards import seed_of
 from bascule.simulation.kernels.intervals import BURST
 from bascule.simulation.kernels.worlds.unit import outcome_of, source_of
 from bascule.simulation.random import (
@@ -49,6 +61,8 @@ class Step:
     value: float
     statistics: Statistics
     decision: Decision | None
+    is_last: bool = False
+    """Whether the test is over with this unit, decided or not."""
 
 
 def trace(design: Design, means: Sequence[float], seed: int = 0, run: int = 0) -> Iterator[Step]:
@@ -77,7 +91,7 @@ def trace(design: Design, means: Sequence[float], seed: int = 0, run: int = 0) -
         )
     upward = design.increasing
     check_feasible(upward, World(means))
-    for step in steps_of(upward, upward.procedure, means, seed, run):
+    for step in steps_of(upward, means, seed, run):
         yield step if design is upward else _turned(design, step)
 
 
@@ -90,42 +104,67 @@ def _turned(design: Design, step: Step) -> Step:
 
 
 def steps_of(
-    design: Design, procedure: Procedure, means: tuple[float, ...], seed: int, run: int
+    design: Design,
+    means: tuple[float, ...],
+    seed: int,
+    run: int,
+    others: Sequence[Sequence[float]] = (),
 ) -> Iterator[Step]:
-    """Play one run of any procedure that counts units or blocks, by calling it."""
+    """Play one run of any procedure that counts units or blocks, by calling it.
+
+    `others` are the means of the arms on every other metric of the design.
+    """
+    beside = [
+        outcome_source(measured, tuple(of_metric), _stream(seed_of(seed, number), run), BURST)
+        for number, (measured, of_metric) in enumerate(
+            zip(design.metric_designs, others, strict=True), 1
+        )
+    ]
+    steps = _block_steps if design.procedure.counts == "blocks" else _unit_steps
+    return steps(design, means, _stream(np.uint64(seed), run), beside)
+
+
+def _stream(seed: np.uint64, run: int) -> WordArray:
     streams = np.empty(WORDS, np.uint64)
     # The generator's arithmetic is modulo 2^64, which NumPy's scalars warn about.
     with np.errstate(over="ignore"):
-        seed_stream(streams, 0, np.uint64(seed), np.uint64(run))
-    if procedure.counts == "blocks":
-        return _block_steps(design, procedure, means, streams)
-    return _unit_steps(design, procedure, means, streams)
+        seed_stream(streams, 0, seed, np.uint64(run))
+    return streams
+
+
+def _concluded(design: Design, arm: int, value: float, statistics: Statistics) -> Step:
+    """Return a step after which a test is judged: harm first, then the decision or the end."""
+    statistics = without_harmful(design, statistics)
+    judged = position_of(design, statistics).judge()
+    reached = decision_of(design, statistics, judged)
+    return Step(arm, value, statistics, reached, reached is not None or judged.ended != GOES_ON)
 
 
 def _unit_steps(
-    design: Design, procedure: Procedure, means: tuple[float, ...], streams: WordArray
+    design: Design, means: tuple[float, ...], streams: WordArray, beside: Sequence[Values]
 ) -> Iterator[Step]:
-    values = outcome_source(design, means, streams, BURST)
+    sources = outcome_source(design, means, streams, BURST), *beside
     statistics = Statistics.empty(len(means))
     for _ in range(units_cap(design)):
-        arm = procedure.next_arm(statistics)
-        (value,) = values([arm])
-        statistics = record(design, statistics, arm, value)
-        reached = decision(design, statistics)
-        yield Step(arm, value, statistics, reached)
-        if reached is not None:
+        arm = next_arm(design, statistics)
+        value, *others = (source([arm])[0] for source in sources)
+        statistics = record(design, statistics, arm, value, others)
+        step = _concluded(design, arm, value, statistics)
+        yield step
+        if step.is_last:
             return
+        statistics = step.statistics
 
 
 def _block_steps(
-    design: Design, procedure: Procedure, means: tuple[float, ...], streams: WordArray
+    design: Design, means: tuple[float, ...], streams: WordArray, beside: Sequence[Values]
 ) -> Iterator[Step]:
     """Every unit of one run; a decision can come with the last unit of a batch only."""
     arms, cap = len(means), units_cap(design)
     units, adjustment = _unit_source(design, means, streams), design.adjustment
     statistics = Statistics.empty(arms)
     while True:
-        following = procedure.next_block(statistics)
+        following = next_block(design, statistics)
         size = sum(following.units)
         if statistics.units + following.size > cap:
             return
@@ -142,16 +181,29 @@ def _block_steps(
                 if adjustment is not None:
                     known = adjustment.added(known, value, xs)
                     counted = adjustment.adjust(statistics.covariates, value, xs)
-                block[arm] += procedure.unit_sums(counted)
+                block[arm] += design.procedure.unit_sums(counted)
                 if left > 0 or i < size - 1:
                     yield Step(
                         arm, value, replace(statistics, arms=_sums(statistics.arms, block)), None
                     )
-            statistics = fold_block(design, statistics, block, left == 0, covariates=known)
-        reached = procedure.decision(statistics)
-        yield Step(arm, value, statistics, reached)
-        if reached is not None or procedure.end_reason(statistics) is not None:
+            others = [
+                _block_of(measured, dealt, source(dealt))
+                for measured, source in zip(design.metric_designs, beside, strict=True)
+            ]
+            statistics = fold_block(design, statistics, block, left == 0, others, known)
+        step = _concluded(design, arm, value, statistics)
+        yield step
+        if step.is_last:
             return
+        statistics = step.statistics
+
+
+def _block_of(design: Design, dealt: Sequence[int], values: Sequence[float]) -> list[ArmStatistics]:
+    """Return the sums of a block of another metric."""
+    block = [ArmStatistics()] * len(design.arms)
+    for arm, value in zip(dealt, values, strict=True):
+        block[arm] += design.procedure.unit_sums(value)
+    return block
 
 
 def _sums(arms: Sequence[ArmStatistics], block: list[ArmStatistics]) -> tuple[ArmStatistics, ...]:
@@ -242,9 +294,7 @@ def normals(seed: int, run: int) -> Iterator[float]:
 
 def noise_of(draws: Draws, seed: int, run: int) -> Iterator[float]:
     """Yield the numbers from which run `run` of seed `seed` makes its outcomes, in order."""
-    streams = np.empty(WORDS, np.uint64)
-    with np.errstate(over="ignore"):
-        seed_stream(streams, 0, np.uint64(seed), np.uint64(run))
+    streams = _stream(np.uint64(seed), run)
     while True:
         yield from _noise(draws, streams, BURST)
 

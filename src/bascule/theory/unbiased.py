@@ -71,9 +71,9 @@ def unbiased_difference(
     over = is_over or procedure.end_reason(oriented) is not None
     if not decided and (not over or {treatment, control} & statistics.out):
         return None
-    spread = _spread(procedure, oriented, first, second)
-    if spread == 0.0 or pair[CLOCK] == 0.0:
-        # Outcomes that do not vary say the difference itself.
+    spread = _spread(procedure, oriented, first, second) if pair[CLOCK] > 0.0 else 0.0
+    if spread == 0.0:
+        # Nothing is known yet, or outcomes that do not vary say the difference itself.
         return None
     horizon = math.inf
     if params.reach > 0.0:

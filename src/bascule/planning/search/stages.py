@@ -27,7 +27,7 @@ from bascule.planning.search.choose import Candidate, accepted, best_in_time, ne
 from bascule.planning.search.fixed_horizon import fixed_horizon
 from bascule.planning.sweep import Budget, Sweep, unit_weight
 from bascule.simulation.engines.backends.threads import Stages
-from bascule.simulation.engines.guarded import can_compile
+from bascule.simulation.guardrails import can_compile
 from bascule.simulation.random import checked_seed
 from bascule.theory.guardrails import metric_spread
 

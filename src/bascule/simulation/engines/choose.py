@@ -7,18 +7,19 @@ played here: slowly, and with the same random numbers as its trace.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple, get_args
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
+from bascule.core.metrics.guardrails import harmed
 from bascule.core.procedures.base import Procedure
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
 from bascule.core.procedures.recurrent import RecurrentProcedure
 from bascule.core.types import NO_DIFFERENCE, NOBODY, IntArray
-from bascule.simulation.engines.guarded import GuardedPlay, can_compile
-from bascule.simulation.guardrails import GuardedRuns
+from bascule.simulation.guardrails import GuardedRuns, can_compile
 from bascule.simulation.kernels.blocks import BlockRuns
 from bascule.simulation.kernels.compiled import FINISHED, STEPS, STOP
 from bascule.simulation.kernels.guards import guarded_metrics
@@ -34,40 +35,53 @@ from bascule.simulation.worlds.world import World
 
 
 class PlainRuns(Runs):
-    """Runs that call the procedure for every unit or block."""
+    """Runs that call the procedure for every unit or block.
+
+    Every unit gives one outcome of each metric, drawn independently of the others. What guardrails
+    do is written into `guarded`.
+    """
 
     def __init__(
-        self, design: Design, procedure: Procedure, world: World, seed: int, runs: int
+        self, design: Design, world: World, seed: int, runs: int, guarded: GuardedRuns | None
     ) -> None:
-        super().__init__(design, world, seed, runs)
-        if procedure.counts == "stages":
-            raise InputError(
-                "rule", f"{procedure.label} counts by stages in a way that no engine can play"
-            )
-        if not world.plain_for(design.outcome):
+        super().__init__(design if guarded else replace(design, metrics=()), world, seed, runs)
+        label = design.rule.label
+        if design.procedure.counts == "stages":
+            raise InputError("rule", f"{label} counts by stages in a way that no engine can play")
+        calendar = design.withholds and world.units_per_day is not None
+        if calendar or not world.plain_for(design.outcome):
             raise InputError(
                 "world",
-                f"{procedure.label} is simulated in a steady world, not with {world.words}: give "
-                "means alone",
+                f"{label} is simulated in a steady world, without windows and calendar: give means "
+                "alone, or use Tilt(tilt)",
             )
-        self.procedure = procedure
+        self.guarded = guarded
+        means = guarded.means if guarded else {}
+        self.others = [means[metric.name] for metric in self.design.metrics]
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs."""
         means = tuple(self.means.tolist())
         for run in range(first_run, first_run + runs):
-            last = None
-            for step in steps_of(self.design, self.procedure, means, int(self.seed), run):
+            last, row, removed_at = None, run - self.first_run, dict[int, int]()
+            for step in steps_of(self.design, means, int(self.seed), run, self.others):
                 last = step
                 if control[STOP]:
                     return
+                for arm in step.statistics.removed - removed_at.keys():
+                    removed_at[arm] = step.statistics.units
             winner, units = NOBODY, [0] * self.arms
             if last is not None:
                 units = [arm.units for arm in last.statistics.arms]
                 if last.decision is not None:
-                    arm = last.decision.arm
-                    winner = NO_DIFFERENCE if arm is None else arm
-            row = run - self.first_run
+                    arm_of = last.decision.arm
+                    winner = NO_DIFFERENCE if arm_of is None else arm_of
+            if self.guarded is not None and last is not None:
+                for arm in harmed(last.statistics):
+                    removed_at[arm] = sum(units)
+                self.guarded.by_harm[row] = bool(last.decision and last.decision.harm)
+                for arm, at in removed_at.items():
+                    self.guarded.removed_at[row, arm] = at
             self.times[row], self.winners[row] = sum(units), winner
             self.units[row] = units
             control[FINISHED] += 1
@@ -125,7 +139,7 @@ def runs_of(
                 'guardrails, or use engine="plain" to play them uncompiled',
             )
         if not can_compile(design):
-            return GuardedPlay(design, world, order.guarded, seed, runs)
+            return PlainRuns(design, world, seed, runs, order.guarded)
     return ENGINES.get(procedure.kind, _by_its_steps)(procedure, order)
 
 
@@ -146,10 +160,10 @@ def quick_draws(design: Design, world: World) -> Draws | None:
     return draws_of(design.outcome.noise(world.start)) if comes_at_once(design, world) else None
 
 
-def _by_its_steps(procedure: Procedure, order: Order) -> Runs:
+def _by_its_steps(_: Procedure, order: Order) -> Runs:
     """Play a procedure by calling it, uncompiled."""
     order.refuse_engine()
-    return PlainRuns(order.design, procedure, order.world, order.seed, order.runs)
+    return PlainRuns(order.design, order.world, order.seed, order.runs, None)
 
 
 def _blocks(procedure: BlockProcedure, order: Order) -> Runs:

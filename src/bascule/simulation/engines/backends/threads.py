@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from bascule.core.types import IntArray
@@ -80,10 +80,11 @@ def play_all(played: Runs, runs: int, threads: int, progress: Progress | None = 
 
 def _call_steps(played: Runs, runs: int) -> None:
     """Play a few runs uncompiled: an error in a function of a rule then says where it is."""
-    design, means = played.design, tuple(played.means.tolist())
+    design = replace(played.design, metrics=(), decides="primary")
+    means = tuple(played.means.tolist())
     if design.procedure.counts != "stages":
         for run in range(min(runs, CALLED_RUNS)):
-            steps = steps_of(design, design.procedure, means, int(played.seed), run)
+            steps = steps_of(design, means, int(played.seed), run)
             for _ in islice(steps, CALLED_UNITS):
                 pass
 
