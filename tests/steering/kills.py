@@ -28,6 +28,9 @@ from bascule.steering import evidence, ledger, result, run, targets  # noqa: F40
 KILLED = {run.__file__, ledger.__file__, targets.__file__, files.__file__}
 """The files that write, in whose lines runs are killed."""
 
+BEGINS = {"_begin", "_decide", "_write"}
+"""Functions of a run that write; before them it only reads."""
+
 BETTER = {"control": 0.1, "green": 0.3}
 
 
@@ -49,16 +52,20 @@ def child(work: Callable[[], None]) -> int:
 
 
 def killed_after(lines: int) -> Callable[[FrameType, str, Any], Any]:
-    """Return a trace function that kills its process before a line of the files that write."""
-    left = lines
+    """Return a trace function that kills its process before a line of the files that write.
+
+    Lines count from the first function on that writes.
+    """
+    left, has_begun = lines, False
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
-        nonlocal left
+        nonlocal left, has_begun
         if frame.f_code.co_filename not in KILLED:
             return None
+        has_begun = has_begun or frame.f_code.co_name in BEGINS
         if event == "line":
-            left -= 1
-            if left == 0:
+            left -= has_begun
+            if has_begun and left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
         return trace
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -91,7 +92,7 @@ def test_a_run_killed_around_its_write(
         assert recovered["shares"] == pytest.approx(intent["shares"], abs=0.001)
         assert read_time(recovered["until"]) == killed
         gap = read_time(recovered["since"]) - killed
-        assert gap == timedelta(seconds=WRITE_SECONDS + 60)
+        assert gap == timedelta(seconds=2 * WRITE_SECONDS + 60)
     else:
         assert "ended before it had written" in str(run).replace("\n", " ")
         assert len(rows(team, "void")) == 1
@@ -192,6 +193,23 @@ def test_a_tool_that_takes_other_shares_is_found_out(
     monkeypatch.setattr(Flagd, "write", lambda self, shares: None)
     with pytest.raises(InputError, match="after control 50 %, green 50 % was written"):
         team.steer()
+
+
+def test_shares_are_in_force_from_when_they_were_written(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = Flagd.write
+
+    def slow(self: Flagd, shares: Any) -> None:
+        time.sleep(1.5)
+        original(self, shares)
+
+    monkeypatch.setattr(Flagd, "write", slow)
+    bs.steer(team.path)
+    (intent,), (in_force,) = rows(team, "intent"), rows(team, "in force")
+    assert in_force["until"] == intent["at"]
+    settled = read_time(in_force["since"]) - read_time(intent["at"])
+    assert settled >= timedelta(seconds=60 + 1.5)
 
 
 def test_a_late_warehouse_counts_nothing_and_says_so(team: Team) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-STEP = 41
+STEP = 17
 """Runs are killed before every so many lines of the code that writes."""
 
 

@@ -77,7 +77,6 @@ def steer(
 
     """
     test = SteeredTest.load(path)
-    now = (now or datetime.now(UTC)).astimezone(UTC)
     with open_ledger(test.ledger, dry_run=dry_run) as ledger:
         return _Run(test, ledger, now, dry_run).steered(resume)
 
@@ -103,13 +102,18 @@ def shares_words(shares: Shares) -> str:
 
 @dataclass(slots=True)
 class _Run:
-    """One run: the test, its ledger, the time, and what there is to say."""
+    """One run: the test, its ledger, its time if not the clock's, and what there is to say."""
 
     test: SteeredTest
     ledger: Ledger
-    now: datetime
+    moment: datetime | None
     dry_run: bool
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def now(self) -> datetime:
+        """The time: a large log may take minutes to read, in which units get the earlier shares."""
+        return (self.moment or datetime.now(UTC)).astimezone(UTC)
 
     def steered(self, resume: bool) -> SteeringRun:
         """Do what the state of the test asks for."""
@@ -172,7 +176,7 @@ class _Run:
         current = ledger.periods[-1].shares if ledger.periods else None
         if pending is not None and is_same(found, pending["shares"]):
             at = read_time(pending["at"])
-            since = at + timedelta(seconds=WRITE_SECONDS + self.test.settle)
+            since = at + timedelta(seconds=2.0 * WRITE_SECONDS + self.test.settle)
             self._in_force(found, since=since, until=at)
             self.notes.append(
                 f"a run that began on {at:%Y-%m-%d %H:%M} was killed after it had written the "
@@ -212,10 +216,11 @@ class _Run:
         """Write shares: the intent, the write, and what was read back."""
         if self.dry_run:
             return shares
-        self.ledger.add("intent", self.now, shares=dict(shares))
+        intended = self.now
+        self.ledger.add("intent", intended, shares=dict(shares))
         self.test.target.write(shares)
         written = self._found()
-        self._in_force(written, until=self.now)
+        self._in_force(written, until=intended)
         if not is_same(written, shares):
             raise failed(
                 "target",

@@ -20,7 +20,7 @@ from bascule.core.inputs.files import write_whole
 from bascule.steering.ledger import Shares
 
 WRITE_SECONDS = 60.0
-"""Maximum number of seconds for a target to write or to read shares."""
+"""Maximum number of seconds for a call of a target; to write takes two calls at most."""
 
 PARTS = 1000
 """Flags have whole weights: shares are written in thousandths."""
