@@ -112,7 +112,7 @@ def unleash(
         server = subprocess.Popen(
             [node(), str(SERVER)], env=os.environ | settings, stdout=output, stderr=output
         )
-    url, until = f"http://127.0.0.1:{port}", time.monotonic() + 120
+    url, until = f"http://127.0.0.1:{port}", time.monotonic() + 300
     try:
         while True:
             try:
