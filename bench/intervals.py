@@ -64,6 +64,7 @@ def build(
 
     def loop(
         seed: int,
+        steps: float,
         means: Any,
         binary: bool,
         tilt: float,
@@ -84,7 +85,8 @@ def build(
             clear(arms, pairs, 2, arms.shape[1], pairs.shape[1])
             for i in range(2):
                 sums[i] = squares[i] = units[i] = 0.0
-            mark, decided, part, end = 0, False, 0.0, 0.0
+            mark, decided, part, end, step = 0, False, 0.0, 0.0, -1.0
+            lowest, highest = -math.inf, math.inf
             while part < past:
                 front, ahead = leader(arms, pairs, 2, params)
                 begin_block(arms, 2, front, units_of_leader(ahead, tilt), 1)
@@ -105,12 +107,19 @@ def build(
                     end = clock / (pairs[0, CLOCK] / (pairs[0, CLOCK] + left))
                 part = clock / end if end > 0.0 else 0.0
                 _, low, high = interval(arms, pairs, 2, 0, 1, params)
+                won = verdict(pairs[0], arms[0], arms[1], params) != 0.0
+                # As a live test keeps it: when the units have grown by 1 %, and at the decision.
+                before, step = step, math.floor(steps * math.log(units[0] + units[1]))
+                if steps > 0.0 and (won or step > before):
+                    lowest, highest = max(lowest, low), min(highest, high)
+                if steps > 0.0:
+                    low, high = lowest, highest
                 late = 2 if part > 1.0 else 0
                 if low > truth or (low >= 0.0 and truth <= 0.0):
                     wrong[run, BELOW + late] = 1.0
                 if high < truth or (high <= 0.0 and truth >= 0.0):
                     wrong[run, ABOVE + late] = 1.0
-                if not decided and verdict(pairs[0], arms[0], arms[1], params) != 0.0:
+                if won and not decided:
                     decided = True
                     wrong[run, AT_DECISION] = 1.0 if low > truth or high < truth else 0.0
                 while mark < marks.size and part >= marks[mark]:
@@ -140,8 +149,9 @@ def play(cell: Cell, error: float, true: float, runs: int, past: float) -> tuple
     params = procedure.params._replace(floors=np.zeros(len(procedure.params.floors)))
     shown, wrong = np.full((runs, MARKS.size, 4), np.nan), np.zeros((runs, 5))
     means = np.array((cell.base, cell.base + true))
+    steps_kept = procedure.steps_kept if procedure.keeps_bounds else 0.0
     loop(
-        3, means, cell.outcome.binary, procedure.tilt, params,
+        3, steps_kept, means, cell.outcome.binary, procedure.tilt, params,
         np.empty((2, family.arm_columns)), np.empty((1, family.pair_columns)), *np.zeros((3, 2)),
         past, MARKS, shown, wrong,
     )  # fmt: skip
@@ -150,35 +160,32 @@ def play(cell: Cell, error: float, true: float, runs: int, past: float) -> tuple
 
 def widths(runs: int) -> None:
     """Print the medians of both ends at parts of the horizon, in planned effects."""
-    print("| test | part | interval | fixed sample | width, times that of a fixed sample |")
-    print("|---|---|---|---|---|")
+    parts = [f"{part:.0%}".replace("%", " %") for part in MARKS]
+    print(f"| test | {' | '.join(parts)} | width over a fixed one |")
+    print("|---" * (len(parts) + 2) + "|")
     for cell in CELLS:
         shown, _ = play(cell, 0.05, cell.effect, runs, 1.0)
-        for at, part in enumerate(MARKS):
-            low, high, fixed_low, fixed_high = np.nanmedian(shown[:, at], axis=0)
-            ratio = (high - low) / (fixed_high - fixed_low)
-            print(
-                f"| {cell.name} | {part:.0%} | {low:+.2f} to {high:+.2f} | "
-                f"{fixed_low:+.2f} to {fixed_high:+.2f} | {ratio:.2f} |"
-            )
+        ends = np.nanmedian(shown, axis=0)
+        ratios = (ends[:, HIGH] - ends[:, LOW]) / (ends[:, FIXED_HIGH] - ends[:, FIXED_LOW])
+        print(
+            f"| {cell.name} | {' | '.join(f'{row[LOW]:.2f} to {row[HIGH]:.2f}' for row in ends)} | "
+            f"{', '.join(f'{ratio:.2f}' for ratio in ratios)} |"
+        )
+    fixed = (f"{row[FIXED_LOW]:.2f} to {row[FIXED_HIGH]:.2f}" for row in ends)
+    print(f"\nFixed-sample 95 % intervals of the last row: {', '.join(fixed)}.")
 
 
 def coverage(runs: int) -> None:
-    """Print how often an end is ever wrong where 10 % is allowed."""
-    print("| test | effects | lower, upper end, to the horizon | to two | at the decision |")
+    """Print how often an end is ever wrong where 10 % is allowed, up to two horizons."""
+    print("| test | no difference | the planned effect | twice that | wrong at the decision |")
     print("|---|---|---|---|---|")
     for cell in CELLS:
-        for times in (0.0, 1.0, 2.0):
-            _, wrong = play(cell, 0.2, times * cell.effect, runs, 2.0)
-            within, late = wrong[:, :2].mean(axis=0), wrong.copy()
-            late[:, :2] = np.maximum(wrong[:, :2], wrong[:, 2:4])
-            ever = late[:, :2].mean(axis=0)
-            # Of equal arms every decision is wrong.
-            at = f"{wrong[:, AT_DECISION].mean():.1%}" if times else "-"
-            print(
-                f"| {cell.name} | {times:g} | {within[1]:.1%}, {within[0]:.1%} | "
-                f"{ever[1]:.1%}, {ever[0]:.1%} | {at} |"
-            )
+        played = [play(cell, 0.2, times * cell.effect, runs, 2.0)[1] for times in (0.0, 1.0, 2.0)]
+        ever = [np.maximum(wrong[:, :2], wrong[:, 2:4]).mean(axis=0) for wrong in played]
+        # Of equal arms every decision is wrong.
+        at = ", ".join(f"{100 * wrong[:, AT_DECISION].mean():.1f}" for wrong in played[1:])
+        shares = " | ".join(f"{100 * above:.1f}, {100 * below:.1f} %" for below, above in ever)
+        print(f"| {cell.name} | {shares} | {at} % |")
 
 
 if __name__ == "__main__":

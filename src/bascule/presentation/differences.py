@@ -14,7 +14,7 @@ from bascule.presentation.guarantees import (
     contrast_words,
     difference_words,
 )
-from bascule.presentation.numbers import BETTER, Amounts, count, percent
+from bascule.presentation.numbers import BETTER, Amounts, count, known, percent
 
 if TYPE_CHECKING:
     from bascule.core.metrics.effects import Contrast, Effect
@@ -104,7 +104,7 @@ def _primary_lines(status: Status, all_pairs: bool) -> list[str]:
     amounts = amounts_of(status)
     said = [contrast_words(contrast, amounts) for contrast in status.contrasts]
     control = {contrast.control for contrast in status.contrasts}
-    if any(one.lift is not None and one.lift_error > one.error for one in status.contrasts):
+    if any(has_lower_level(one) for one in status.contrasts):
         said.append(OF_LIFTS)
     said += [
         f"{effect.name}: {difference_words(effect, amounts)}"
@@ -112,6 +112,12 @@ def _primary_lines(status: Status, all_pairs: bool) -> list[str]:
         if control.isdisjoint((effect.first, effect.second))
     ]
     return said + mean_lines(status)
+
+
+def has_lower_level(contrast: Contrast) -> bool:
+    """Return whether a lift is shown with an interval of a lower level than its difference."""
+    has_interval = known(contrast.lift_low) or known(contrast.lift_high)
+    return has_interval and contrast.lift_error > contrast.error
 
 
 def mean_lines(status: Status) -> list[str]:

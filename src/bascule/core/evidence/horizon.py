@@ -66,6 +66,21 @@ def log_flat(total: float, horizon: float) -> float:
     return max(0.0, -LOG_2 - log_normal_cdf(-total / math.sqrt(horizon)))
 
 
+def line_crossed(start: float, slope: float, deviation: float) -> float:
+    """Return the probability that a Brownian motion reaches a line by the horizon.
+
+    The line begins at `start` and rises by `slope`; `deviation` is the root of the horizon.
+
+    >>> round(line_crossed(19.6, 0.0, 10.0), 3), line_crossed(-1.0, 0.1, 10.0)
+    (0.05, 1.0)
+    """
+    if start <= 0.0:
+        return 1.0
+    near, rise = start / deviation, slope * deviation
+    straight = 0.5 * math.erfc((near + rise) * HALF_ROOT)
+    return straight + 0.5 * math.exp(-2.0 * near * rise) * math.erfc((near - rise) * HALF_ROOT)
+
+
 def upper_quantile(log_tail: float) -> float:
     """Return the z beyond which a standard normal variable lies with probability exp(`log_tail`).
 

@@ -40,7 +40,10 @@ UNKNOWN: Difference = (0.0, -math.inf, math.inf)
 """A difference and its interval while nothing is known of it."""
 
 FEW_PAIRS = 10
-"""Maximum number of pairs of arms whose intervals are stored as often as those of two arms."""
+"""Maximum number of pairs of arms whose intervals are stored as often as those of three arms."""
+
+STEPS_OF_TWO = 100.0
+"""Number of times that intervals of two arms are stored while the units grow by a factor of e."""
 
 OWN_STEPS = "own steps"
 """Kind of a procedure whose class states none."""
@@ -230,6 +233,8 @@ class Procedure(ABC):
     @property
     def steps_kept(self) -> float:
         """Number of times that intervals are stored while the units grow by a factor of e."""
+        if self.arms == 2:
+            return STEPS_OF_TWO
         return STEPS_PER_E_FOLD / max(1.0, math.comb(self.arms, 2) / FEW_PAIRS)
 
     @property

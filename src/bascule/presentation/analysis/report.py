@@ -16,7 +16,7 @@ from bascule.presentation.analysis.figure import (
     standing_intervals,
 )
 from bascule.presentation.analysis.headline import metric_words
-from bascule.presentation.differences import OF_LIFTS
+from bascule.presentation.differences import OF_LIFTS, has_lower_level
 from bascule.presentation.guarantees import STANDINGS, bound_words, interval_name, unbiased_lines
 from bascule.presentation.numbers import (
     BETTER,
@@ -151,7 +151,7 @@ def _numbers(analysis: Analysis) -> Report:
         tables.append(_difference_table(rows, error, compared[0].lift_error if compared else None))
         notes += [
             f"{interval_name(error)}s: {bound_words(error)} ({analysis.effects[0].guarantee})",
-            *([OF_LIFTS] if any(one.lift_error > error for one in compared) else ()),
+            *([OF_LIFTS] if any(map(has_lower_level, compared)) else ()),
             *_left_out(rows),
             *unbiased_lines(compared, amounts),
         ]

@@ -140,7 +140,7 @@ def cost_of(
         (lost(unit).capitalize(), "this test", "even split"),
         (f"{so_far}, same units", amount(status.cost), amount(status.even_cost)),
     ]
-    whole = None if even is None else _whole_costs(design, status, turns, even)
+    whole = _whole_costs(design, status, turns, even)
     if whole is None:
         is_early = " It is too early to forecast the rest." if status.is_open else ""
         said = f"The same units, split evenly, {_compared(status, unit)}.{is_early}"
@@ -166,7 +166,7 @@ def _compared(status: Status, unit: str) -> str:
 
 
 def _whole_costs(
-    design: Design, status: Status, turns: Sequence[Turn], even: Prediction
+    design: Design, status: Status, turns: Sequence[Turn], even: Prediction | None
 ) -> tuple[float, float] | None:
     """Return the cost of the whole test and that of an even split's test; None if unknown.
 
@@ -176,7 +176,7 @@ def _whole_costs(
     """
     assert status.cost is not None
     if status.decision is not None:
-        return (status.cost, even.regret) if known(even.regret) else None
+        return (status.cost, even.regret) if even is not None and known(even.regret) else None
     knob, costs = design.rule.knob, {turn.value: turn.cost for turn in turns}
     if knob is None or not status.is_open or not costs.get(knob.value):
         return None

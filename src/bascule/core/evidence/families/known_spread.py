@@ -23,7 +23,7 @@ from bascule.core.evidence.families.rows import (
     one_sided,
     unit_spread,
 )
-from bascule.core.evidence.horizon import log_flat
+from bascule.core.evidence.horizon import line_crossed, log_flat
 from bascule.core.evidence.normal import (
     informed_boundary,
     log_informed,
@@ -34,11 +34,12 @@ from bascule.core.evidence.normal import (
 OCTAVES, PARTS = 42, 16
 """Number of octaves of the clock, and of parts per octave; later clocks are in the last part."""
 
-FAR = 2.0
-"""Distance beyond the margin, in planned effects, from which bets of their own test a shift."""
+SLOPE = 0.3
+"""Slope of the line that rules out a shift beyond the margin, as a fraction of what this shift adds
+to the total for each unit of its variance."""
 
-FAR_STAKE = 0.7
-"""Stake of the bet against a far shift, as a fraction of the shift over the variance."""
+HALVINGS = 24
+"""Number of halvings of the distance in which a shift is searched for."""
 
 NO_FLOORS = (0.0,) * (OCTAVES * PARTS)
 """Floors of 0, with which the evidence is always computed."""
@@ -145,21 +146,29 @@ def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Difference:
 def shift_left(
     total: float, clock: float, noise: float, variance: float, line: float, params: Params
 ) -> float:
-    """Return the smallest shift that a flat boundary rules out; at most 0 once it has decided.
+    """Return the smallest shift that the total rules out; at most 0 once it has decided.
 
-    `noise` is the variance of the total, `variance` that of an outcome, `line` the boundary.
+    `noise` is the variance of the total, `variance` that of an outcome, `line` the flat boundary.
+    Beyond the margin the boundary of a shift is a line with a slope, which is lower early on.
     """
     flat = (line - total) / clock
-    edge = FAR * params.effect + params.margin
     if flat <= params.margin:
         return flat
-    # The bet against a shift u stakes a fraction of u / variance, so the smallest u that is ruled
-    # out is the root of a quadratic equation.
-    gained = FAR_STAKE * total / variance
-    half = FAR_STAKE / variance * (clock - 0.5 * FAR_STAKE * noise / variance)
-    root = math.sqrt(gained * gained + 4.0 * half * params.threshold)
-    far = 2.0 * params.threshold / (gained + root)
-    return far if far > edge else min(flat, edge)
+    horizon, from_margin = line / params.constant, total + params.margin * clock
+    # A line that would not be reached without a horizon is not reached by it.
+    gained = SLOPE / variance * from_margin
+    half = SLOPE / variance * (clock - SLOPE * noise / variance)
+    root = math.sqrt(gained * gained + 2.0 * half * params.threshold)
+    low, high = 0.0, params.threshold / (gained + root)
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        slope = SLOPE / variance * middle
+        start = from_margin + middle * clock - slope * noise
+        if line_crossed(start, slope, horizon) <= math.exp(-params.threshold):
+            high = middle
+        else:
+            low = middle
+    return params.margin + high
 
 
 def scaled_interval(total: float, clock: float, spread: float, params: Params) -> Difference:

@@ -125,6 +125,16 @@ class BlockProcedure(Procedure):
         return self.evidence.drawn or self.evidence
 
     @property
+    def keeps_bounds(self) -> bool:
+        """Whether running intersections of the intervals are stored.
+
+        Those of two arms are stored where a flat boundary gives an interval of one look alone,
+        unless a test ends by this interval because no difference matters.
+        """
+        flat = self.horizon is not None and self.evidence.first_ends and self.margin == 0.0
+        return (1 if flat else 2) < self.arms <= MOST_ARMS
+
+    @property
     def threshold(self) -> float:
         """The log evidence at which an arm is beaten."""
         return -math.log(self.design.calibration.delta)

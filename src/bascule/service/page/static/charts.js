@@ -114,12 +114,15 @@
     [1, 2, 3, 4, 5, 7, 10, 15, 30, 60, 90, 120, 180, 365, 730, 1825, 3650].map(function (days) { return 86400 * days; }),
   );
 
-  /* The first intervals are as wide as nothing is known; they may leave the picture. */
+  /* Early intervals say little: those that were more than three times as wide as now may leave the picture. */
+  const WIDEST = 3;
+
   function settledRange(plot) {
-    const times = plot.data[0], since = times[0] + 0.12 * (times[times.length - 1] - times[0]);
+    const [times, high, low] = plot.data, now = times.length - 1;
+    const widest = WIDEST * (high[now] - low[now]);
     let least = 0, most = 0;
-    times.forEach(function (time, i) {
-      if (time >= since) { most = Math.max(most, plot.data[1][i]); least = Math.min(least, plot.data[2][i]); }
+    times.forEach(function (_, i) {
+      if (high[i] - low[i] <= widest) { most = Math.max(most, high[i]); least = Math.min(least, low[i]); }
     });
     const room = 0.1 * (most - least || 1);
     return [least - room, most + room];
