@@ -76,6 +76,9 @@ def difference_lines(status: Status, all_pairs: bool = False) -> list[str]:
     said = _primary_lines(status, all_pairs) if status.matured else []
     for metric in counted:
         said += _metric_lines(metric, names)
+    others = [contrast for metric in counted for contrast in metric.contrasts]
+    if OF_LIFTS not in said and any(map(has_lower_level, others)):
+        said.append(OF_LIFTS)
     said += final_lines(status)
     if any(contrast.unbiased is not None for contrast in status.contrasts):
         said.append(UNBIASED)

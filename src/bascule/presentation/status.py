@@ -41,9 +41,11 @@ if TYPE_CHECKING:
 
 FUTILE = "it is unlikely to find the planned difference by its horizon"
 
-NO_SPREAD = (
-    "the spread of outcomes is not known yet; every arm needs 20 units, or 20 times its squared "
-    "skewness, and outcomes must not all be equal"
+NO_SPREAD = "too few outcomes to know their spread"
+
+NO_SPREAD_DETAIL = (
+    "Each arm needs 20 units, or 20 times its squared skewness if that is more, and outcomes that "
+    "are not all equal, before an interval holds."
 )
 
 ENDED_BY: dict[EndReason | None, str] = {
@@ -170,7 +172,7 @@ def _time_left(status: Status) -> str:
         return ": a decision before the cap is unlikely"
     if status.time_left is not None:
         return f": {_range(status.time_left)}"
-    if status.matured and status.effects and all(map(_is_unknown, status.effects)):
+    if has_no_spread(status):
         return f": {NO_SPREAD}"
     counted = [arm.matured for arm in status.arms if arm.part == "active"]
     if counted and min(counted) >= FEWEST:
@@ -232,6 +234,11 @@ def _guardrail_words(status: Status, winner: str) -> str:
         elif contrast.lift is not None:
             hidden.append(f"{metric.name} {relative(contrast.lift)}")
     return "; ".join((*shown, *hidden))
+
+
+def has_no_spread(status: Status) -> bool:
+    """Return whether no difference has an interval because the spread is not known yet."""
+    return bool(status.matured and status.effects) and all(map(_is_unknown, status.effects))
 
 
 def _is_unknown(effect: Effect) -> bool:
@@ -375,6 +382,8 @@ def detail(status: Status) -> str:
         return "No unit has been assigned yet."
     if status.matured == 0:
         return "No outcome has been counted yet."
+    if has_no_spread(status):
+        return NO_SPREAD_DETAIL
     if status.leader is None or status.evidence <= 0.0:
         return "No arm is ahead yet."
     way = f"{whole_percent(status.evidence) or 'less than 1'} %"

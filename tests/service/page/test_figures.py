@@ -1,4 +1,4 @@
-"""The figures of a page add up: costs, days, percentages and levels, for ten running tests."""
+"""The figures of a page add up: costs, days, percentages and levels, for twelve running tests."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ SPENT: Draw = lambda chance, arm: chance.random() ** (3.0, 2.6, 2.8)[arm] * 10.0
 PLANNED: dict[str, Any] = {"effect": 0.03, "power": 0.9, "baseline": 0.1}
 WIDE: dict[str, Any] = {"effect": 0.2, "power": 0.9}
 WEEK: dict[str, Any] = {"measure": bs.Measure("2d", "any")}
+LATENCY = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=20, error=0.05)
 AT_ONCE: dict[str, Any] = {"reports": "always"}
 
 
@@ -44,6 +45,8 @@ TESTS: dict[str, tuple[bs.Design, Draw]] = {
     "normal, decrease": (design(bs.Gaussian(1), bs.Tilt(3, **WIDE), goal="decrease"), BELL),
     "within limits": (design(bs.Bounded(0, 10), bs.Tilt(3, effect=0.4, power=0.9)), SPENT),
     "intervals": (design(bs.Gaussian(1), bs.UCB(2), max_units=9000), BELL),
+    "0/1, guardrail": (design(bs.Bernoulli(), bs.Tilt(3, **PLANNED), metrics=[LATENCY]), COINS),
+    "estimated": (design(bs.Numeric(), bs.Tilt(3, **WIDE)), BELL),
 }
 
 
@@ -55,6 +58,8 @@ def running(made: bs.Design, draw: Draw, days: int = 4, per_day: int = 150) -> E
         arms = test.assign_many(units)
         pairs = zip(units, arms, strict=True)
         test.record_many([(unit, draw(chance, made.arms.index(arm))) for unit, arm in pairs])
+        if made.guardrails:
+            test.record_many([(unit, 120.0, None, None, LATENCY.name) for unit in units])
         clock.advance(DAY / 4)
     assert test.status().is_open
     return test

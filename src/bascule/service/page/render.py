@@ -243,6 +243,7 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
             "outlook",
             forecast=forecast_table(design, status, turns),
             has_knob=is_open and slider(design) is not None,
+            unknown=views.no_forecast_words(status),
         ),
     ]
     by_arm = arm_changes(status) if is_admin else {}

@@ -142,8 +142,8 @@ def cost_of(
     ]
     whole = _whole_costs(design, status, turns, even)
     if whole is None:
-        is_early = " It is too early to forecast the rest." if status.is_open else ""
-        said = f"The same units, split evenly, {_compared(status, unit)}.{is_early}"
+        unknown = f" {no_forecast_words(status)}" if status.is_open else ""
+        said = f"The same units, split evenly, {_compared(status, unit)}.{unknown}"
         return Table(tuple(rows), strong=(0,)), said
     rows.append(("Until each test's own decision", amount(whole[0]), amount(whole[1])))
     costs = "cost" if status.decision is not None else "is expected to cost"
@@ -154,6 +154,13 @@ def cost_of(
     if status.is_open and as_shown(whole[1]) < as_shown(status.even_cost):
         said += " An even split would be expected to have ended by now."
     return Table(tuple(rows), strong=(0,)), said
+
+
+def no_forecast_words(status: Status) -> str:
+    """Say why the rest of a running test is not forecast."""
+    if status.undecided_guardrails:
+        return "The rest is not forecast while a guardrail of the leading arm is undecided."
+    return "It is too early to forecast the rest."
 
 
 def _compared(status: Status, unit: str) -> str:

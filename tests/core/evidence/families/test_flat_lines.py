@@ -65,8 +65,8 @@ def test_a_shift_is_that_of_its_line_and_agrees_with_decisions(min_effect: float
 
 @pytest.mark.parametrize("outcome", [bs.Gaussian(1), bs.Numeric()])
 def test_tests_of_two_arms_keep_what_earlier_looks_ruled_out(outcome: Any) -> None:
-    flat = {"guarantee": "gaussian"} if outcome.known_spread else {}
-    rule = bs.Tilt(3, effect=0.3, power=0.9, **flat)
+    flat: Any = "gaussian" if outcome.known_spread else None
+    rule = bs.Tilt(3, effect=0.3, power=0.9, guarantee=flat)
     store = bs.open(":memory:", clock=bs.ManualClock())
     test = store.create("t", bs.Design(["a", "b"], outcome, rule, reports="always"))
     chance, widths, shown = np.random.default_rng(7), [math.inf], 0
