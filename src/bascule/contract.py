@@ -1,10 +1,10 @@
 """The contract of rules and outcome models, as checks that any of them can be run through.
 
 `check_contract(design, means)` takes one design through everything that the package does with it:
-a round trip through plain data, simulation and its trace, a live test with `verify`, an analysis
-of the exported log, plans, and the error at a tie. Then it plays the rule with every registered
-outcome model that it accepts, each with several spreads. It is what the package's own rules and
-outcome models are tested with; run it on yours (docs/research/add-a-rule.md).
+a round trip through plain data, simulation and its trace, a live test with `verify`, plans, and the
+error at a tie. Then it plays the rule with every registered outcome model that it accepts, each
+with several spreads. It is what the package's own rules and outcome models are tested with; run it
+on yours (docs/research/add-a-rule.md).
 """
 
 from __future__ import annotations

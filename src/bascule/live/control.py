@@ -5,8 +5,8 @@ must not choose when the rest is filled. A pause, another share of the traffic a
 therefore wait until the open block is complete: the next units that arrive fill it, under the terms
 on which it began. Knobs act when a block is dealt. A stop and a dropped arm act at once.
 
-No block begins while those under way suffice for the horizon, or while the number of pending units
-is at its limit. docs/research/operators.md has the proof, and what it does not cover.
+No block begins while those under way suffice for the horizon. docs/research/operators.md has the
+proof, and what it does not cover.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Replay a test from its log: units, stages and manual changes, in the order of counting.
 
-`verify` replays a stored test, and the analysis an exported one; both use the same functions as the
-live test itself. Pure functions.
+`verify` replays a stored test with the functions of the live test itself. Pure functions.
 """
 
 from __future__ import annotations
