@@ -195,16 +195,17 @@ def report(
     print_line(f"written to {html}")
 
 
-@app.command("start")
-def start(name: str = NAME, store: str = STORE) -> None:
-    """Start an experiment, or resume it after a pause."""
-    _change(store, name, "start")
+def _add(verb: str, meaning: str) -> None:
+    """Add a command that changes an experiment and takes no options."""
+
+    @app.command(verb, help=meaning)
+    def change(name: str = NAME, store: str = STORE) -> None:
+        _change(store, name, verb)
 
 
-@app.command("pause")
-def pause(name: str = NAME, store: str = STORE) -> None:
-    """Assign no new units after the open block, until the experiment is started again."""
-    _change(store, name, "pause")
+_add("start", "Start an experiment, or resume it after a pause.")
+_add("pause", "Assign no new units after the open block, until the experiment is started again.")
+_add("release", "After the decision: give the winner to the units of the other arms, too.")
 
 
 @app.command("stop")
@@ -220,16 +221,10 @@ def stop(
     _change(store, name, "stop", to=to)
 
 
-@app.command("release")
-def release(name: str = NAME, store: str = STORE) -> None:
-    """After the decision: give the winner to the units of the other arms, too."""
-    _change(store, name, "release")
-
-
 @app.command("knob")
 @declared(KNOBS, shown=("basics", "advanced"))
 def knob(name: str = NAME, store: str = STORE, **options: Any) -> None:
-    """Turn the knob of a running experiment, as --tilt 5; its guarantee stays."""
+    """Change the tilt or alpha of a running experiment, as --tilt 5; its guarantee stays."""
     _change(store, name, "knob", **read(KNOBS, options))
 
 
@@ -330,13 +325,8 @@ def verify(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> Non
     """Recompute everything from the raw log, and compare it with what is stored."""
     with store_at(store, there=True) as opened:
         verification = opened.get(name).verify()
-    data = {
-        "agrees": verification.agrees,
-        "units": verification.units,
-        "outcomes": verification.outcomes,
-        "erased": verification.erased,
-        "differences": list(verification.differences),
-    }
+    names = ("agrees", "units", "outcomes", "erased", "differences")
+    data = {name: getattr(verification, name) for name in names}
     print_rows(as_json, data, [str(verification)])
     if not verification.agrees:
         raise typer.Exit(1)

@@ -12,6 +12,7 @@ import typer
 from bascule.cli.support.declared import named, read
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.inputs.checks import amount
 from bascule.core.inputs.extras import require
 from bascule.core.inputs.serialization import parse_json, read_json
 from bascule.core.options import Option, make, options_of, parameters
@@ -228,22 +229,15 @@ def parsed_world(text: str) -> dict[str, Any] | str:
 def parsed_means(given: list[str] | None) -> dict[str, list[float]] | None:
     """Return the means of metrics from texts such as `latency=120,125`.
 
-    >>> parsed_means(["latency=120,125"])
-    {'latency': [120.0, 125.0]}
+    >>> parsed_means(["latency=120,125", "refunds=5%,6%"])
+    {'latency': [120.0, 125.0], 'refunds': [0.05, 0.06]}
     """
-    if not given:
-        return None
+    remedy = "give NAME=MEAN,MEAN with one mean per arm"
     means = {}
-    for text in given:
+    for text in given or ():
         name, _, numbers = text.partition("=")
-        try:
-            means[name] = [float(number) for number in numbers.split(",")]
-        except ValueError:
-            raise InputError(
-                "metric",
-                f"--metric must be NAME=MEAN,MEAN with one mean per arm (got {text!r:.60})",
-            ) from None
-    return means
+        means[name] = [amount("metric", number, remedy) for number in numbers.split(",")]
+    return means or None
 
 
 def arm_names(arms: int) -> list[str]:
