@@ -18,7 +18,7 @@ from bascule.live.api.reads import Summary
 from bascule.service.api.schemas.requests import MalformedError, Model, whole
 from bascule.service.auth.access import Caller, admin, allow, viewer
 from bascule.service.reading.shared import SharedRenders
-from bascule.service.reading.store_calls import StoreCalls
+from bascule.service.reading.store_calls import calls_of
 from bascule.service.responses import DataResponse, Problem, header
 from bascule.service.settings import LARGE
 
@@ -137,12 +137,6 @@ async def find(request: Request, caller: Caller, name: str) -> Summary:
     allow(caller, name)
     entry: Summary = await request.app.state.directory.find(name)
     return entry
-
-
-def calls_of(request: Request) -> StoreCalls:
-    """How an endpoint calls the store."""
-    calls: StoreCalls = request.app.state.calls
-    return calls
 
 
 async def answer_long(

@@ -18,7 +18,6 @@ from bascule.service.api.calls import (
     Admin,
     Viewer,
     answer_long,
-    calls_of,
     change,
     find,
     read,
@@ -31,6 +30,7 @@ from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import described
 from bascule.service.auth.access import Caller, allow
 from bascule.service.reading.shared import MOST_PAGES, ExperimentCache, paged, pages_of
+from bascule.service.reading.store_calls import calls_of
 from bascule.service.responses import DataResponse, encode
 
 router = APIRouter(prefix="/v1", tags=["experiments"])

@@ -11,11 +11,12 @@ from starlette.responses import StreamingResponse
 from bascule.core.inputs.serialization import finite_data
 from bascule.core.metrics.metric import PRIMARY
 from bascule.live.api import columns_of, csv_lines, some_rows
-from bascule.service.api.calls import Viewer, answer_long, calls_of, find, renders_of
+from bascule.service.api.calls import Viewer, answer_long, find, renders_of
 from bascule.service.api.experiments import time_text
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas.openapi import described
 from bascule.service.auth.access import Caller
+from bascule.service.reading.store_calls import calls_of
 from bascule.service.responses import DataResponse, Problem, encode
 
 NOT_SHOWN = "(name not shown)"

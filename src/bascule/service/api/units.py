@@ -21,7 +21,6 @@ from bascule.live.api import ERASED, Event, Experiment, Receipt, Store
 from bascule.service.api.calls import (
     Admin,
     answer_long,
-    calls_of,
     change,
     checked,
     read,
@@ -32,7 +31,7 @@ from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import described
 from bascule.service.auth.access import allow, client
-from bascule.service.reading.store_calls import StoreCalls
+from bascule.service.reading.store_calls import StoreCalls, calls_of
 from bascule.service.responses import MEDIA_TYPE, DataResponse, Problem
 
 PART = 200

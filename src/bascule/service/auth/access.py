@@ -44,7 +44,7 @@ from bascule.live.api import Store
 from bascule.service.auth import keys
 from bascule.service.auth.keys import Key, Keyring, Role, Session
 from bascule.service.auth.rate_limits import source
-from bascule.service.reading.store_calls import StoreCalls
+from bascule.service.reading.store_calls import calls_of
 from bascule.service.responses import Problem, header
 from bascule.service.settings import LARGE, MOST_FIELDS, Settings, is_loopback
 
@@ -169,7 +169,9 @@ async def form_of(request: Request) -> ImmutableMultiDict[str, str]:
     if kind != FORM:
         raise Problem(415, f"send Content-Type: {FORM}")
     body = await request.body()
-    return fields_of(body) if len(body) <= LARGE else await _calls(request).compute(fields_of, body)
+    return (
+        fields_of(body) if len(body) <= LARGE else await calls_of(request).compute(fields_of, body)
+    )
 
 
 def fields_of(body: bytes) -> ImmutableMultiDict[str, str]:
@@ -236,7 +238,7 @@ async def sign_in_with_key(request: Request, key: str) -> Session:
     key_of_caller = await _verified(request, key.strip())
     if key_of_caller.role == "client":
         raise Problem(403, "a client's key is for programs: sign in with a viewer's or admin's")
-    return await _calls(request).short(
+    return await calls_of(request).short(
         keys.open_session,
         state.store,
         key_of_caller.id,
@@ -249,7 +251,7 @@ async def sign_in_with_link(request: Request, token: str) -> Session:
     """Open a session for the token of a one-time link."""
     check_same_site(request)
     state = request.app.state
-    session = await _calls(request).short(
+    session = await calls_of(request).short(
         keys.use_link, state.store, token, time.time(), state.settings.session_hours
     )
     if session is None:
@@ -277,7 +279,7 @@ async def sign_out(request: Request, response: Response) -> None:
     token = request.cookies.get(COOKIE)
     if token is not None:
         store: Store = request.app.state.store
-        await _calls(request).short(keys.close_session, store, token, time.time())
+        await calls_of(request).short(keys.close_session, store, token, time.time())
     response.delete_cookie(COOKIE, path="/")
 
 
@@ -354,11 +356,6 @@ async def _verified(request: Request, given: str) -> Key:
 
 def _source(request: Request) -> str:
     return source(request.client.host) if request.client else ""
-
-
-def _calls(request: Request) -> StoreCalls:
-    calls: StoreCalls = request.app.state.calls
-    return calls
 
 
 def _is_from_here(request: Request) -> bool:

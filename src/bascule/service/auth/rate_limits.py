@@ -52,29 +52,6 @@ class Buckets:
             raise Problem(429, "too many requests: wait, then repeat", headers=headers)
 
 
-class RecentTokens:
-    """The tokens of sessions that were valid when they were last used, for limits alone.
-
-    >>> recent = RecentTokens()
-    >>> recent.add("of a browser")
-    >>> "of a browser" in recent, "of a stranger" in recent
-    (True, False)
-    """
-
-    def __init__(self) -> None:
-        self._tokens: dict[str, None] = {}
-
-    def add(self, token: str) -> None:
-        """Add a token that is valid."""
-        self._tokens.pop(token, None)
-        self._tokens[token] = None
-        if len(self._tokens) > MOST_CALLERS:
-            del self._tokens[next(iter(self._tokens))]
-
-    def __contains__(self, token: str | None) -> bool:
-        return token in self._tokens
-
-
 @lru_cache(maxsize=4096)
 def source(address: str) -> str:
     """Return the source of an address for rate limits: the address, or its /64 network for IPv6.

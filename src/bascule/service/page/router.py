@@ -15,7 +15,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from markupsafe import escape
 
 from bascule.core.errors import InputError
-from bascule.service.api.calls import calls_of, change, renders_of
+from bascule.service.api.calls import change, renders_of
 from bascule.service.auth import access, oidc
 from bascule.service.auth.access import Caller, allow
 from bascule.service.page.api_page import calls
@@ -37,6 +37,7 @@ from bascule.service.page.render import (
 from bascule.service.page.words import anchor, terms
 from bascule.service.planner import Planner
 from bascule.service.reading.shared import MOST_PAGES
+from bascule.service.reading.store_calls import calls_of
 from bascule.service.responses import Problem
 
 Viewer = Annotated[Caller, Depends(access.page_viewer)]

@@ -16,6 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Generic, ParamSpec, TypeVar
 
+from starlette.requests import Request
+
 from bascule.service.responses import unavailable
 from bascule.service.telemetry import log
 
@@ -110,6 +112,12 @@ class StoreCalls:
         # The context has the name that the audit log gets.
         context = contextvars.copy_context()
         return asyncio.get_running_loop().run_in_executor(pool, context.run, function)
+
+
+def calls_of(request: Request) -> StoreCalls:
+    """How an endpoint calls the store."""
+    calls: StoreCalls = request.app.state.calls
+    return calls
 
 
 class _Reading:

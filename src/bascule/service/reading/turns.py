@@ -1,4 +1,4 @@
-"""Turns at what only one caller at a time can have, fair by caller."""
+"""Turns at what only one caller at a time can have, fair by caller, and who came lately."""
 
 from __future__ import annotations
 
@@ -13,6 +13,28 @@ MOST_SERVED = 1000
 """Callers whose last turn is remembered."""
 
 
+class Recent(dict[str, None]):
+    """The callers that came last, at most `most`, in the order in which they did.
+
+    >>> recent = Recent(2)
+    >>> for caller in ("ann", "bob", "ann", "eve"):
+    ...     recent.add(caller)
+    >>> list(recent)
+    ['ann', 'eve']
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def add(self, caller: str) -> None:
+        """Add a caller at the end."""
+        self.pop(caller, None)
+        self[caller] = None
+        if len(self) > self._most:
+            del self[next(iter(self))]
+
+
 class Turns:
     """Turns at a resource for one caller at a time; the caller with the oldest turn is next.
 
@@ -24,8 +46,7 @@ class Turns:
         self._asked: Counter[str] = Counter()
         self._is_taken = False
         self._waiting: dict[asyncio.Future[None], str] = {}
-        self._served: dict[str, None] = {}
-        """The callers who had a turn, the last one at the end."""
+        self._served = Recent(MOST_SERVED)
 
     @property
     def asked(self) -> int:
@@ -61,10 +82,7 @@ class Turns:
                     self._call_next()
                 raise
         self._is_taken = True
-        self._served.pop(who, None)
-        self._served[who] = None
-        if len(self._served) > MOST_SERVED:
-            del self._served[next(iter(self._served))]
+        self._served.add(who)
 
     def _call_next(self) -> None:
         """Call the caller whose last turn is longest ago; of several, the first in the queue."""

@@ -35,13 +35,13 @@ from bascule.service.api import health as operation
 from bascule.service.api.schemas.openapi import describe
 from bascule.service.auth import oidc
 from bascule.service.auth.keys import Keyring, write_probe
-from bascule.service.auth.rate_limits import Buckets, RecentTokens
+from bascule.service.auth.rate_limits import MOST_CALLERS, Buckets
 from bascule.service.outgoing import Outgoing
 from bascule.service.page.creation.plans import Creations
 from bascule.service.planner import Planner
 from bascule.service.reading.shared import ExperimentCache, SharedRenders, UnitRequests
 from bascule.service.reading.store_calls import SharedRead, StoreCalls
-from bascule.service.reading.turns import Turns
+from bascule.service.reading.turns import Recent, Turns
 from bascule.service.responses import Problem, encode, problem_of, refusal
 from bascule.service.server import background
 from bascule.service.server.middleware import RequestMiddleware
@@ -97,7 +97,8 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
     app.state.metrics = Metrics()
     app.state.guesses = Buckets(settings.guesses / 60, settings.guesses)
     app.state.rates = Buckets(settings.rate, settings.rate)
-    app.state.recent_tokens = RecentTokens()
+    # Tokens of sessions that were valid when they were last used, for limits alone.
+    app.state.recent_tokens = Recent(MOST_CALLERS)
     app.state.description = SharedRead(
         lambda: app.state.calls.compute(lambda: encode(app.openapi())), b""
     )
