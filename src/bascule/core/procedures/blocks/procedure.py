@@ -341,8 +341,6 @@ class BlockProcedure(Procedure):
 
     def end_reason(self, statistics: AnyStatistics) -> EndReason | None:
         """Return why the test ends without a decision, or None while it goes on."""
-        if self.horizon is None:
-            return None
         return END_REASONS[self.steps.over(*self.rows(statistics), self.arms, self.params)]
 
     def is_futile(self, statistics: AnyStatistics) -> bool:
@@ -405,8 +403,6 @@ class BlockProcedure(Procedure):
 
         It is infinite without a horizon, and while the horizon cannot be estimated.
         """
-        if self.horizon is None:
-            return math.inf
         arms, pairs = self.rows(statistics)
         for arm, units in zip(arms, block.units, strict=True):
             arm[BLOCK_UNITS] = float(units)
