@@ -92,5 +92,9 @@ def test_a_long_title_is_not_cut_and_pairs_named_in_the_text_are_drawn() -> None
     assert title.replace("\n", " ") == found.headline
     (text,) = [one for one in figure.texts if one.get_text() == title]
     assert text.get_window_extent().x1 <= figure.bbox.x1
+    # The log has no times, so there is a single look without a date.
+    left, right = figure.axes
+    assert [len(panel.get_xticks()) for panel in (left, right)] == [0, 0]
+    assert right.lines[0].get_marker() == "o"
     (standing, *_) = found.report().figures
     assert {name for name, _ in standing.effects} == {effect.name for effect in found.effects}

@@ -171,7 +171,8 @@ def plot_analysis(analysis: Analysis) -> Figure:
     right.set_title(f"cost ({amounts.cost_unit})", loc="left")
     if losses:
         colour = SERIES[5].colour
-        right.plot(days, losses, color=colour, linewidth=1.8)
+        marker = "o" if len(days) == 1 else None
+        right.plot(days, losses, color=colour, linewidth=1.8, marker=marker)
         right.fill_between(days, 0.0, losses, color=colour, alpha=0.14, linewidth=0)
         if place is not None:
             later = slice(place, None)
@@ -180,8 +181,10 @@ def plot_analysis(analysis: Analysis) -> Figure:
             )
         right.set_ylim(bottom=0)
     for panel, limit in ((left, 6), (right, 3)):
-        if dates:
+        if dates and has_days(analysis):
             _dates(panel, analysis, limit)
+        else:
+            panel.set_xticks([])
         if place is not None:
             panel.axvline(days[place], color="#555555", linewidth=1.2, linestyle=(0, (4, 3)))
     if place is not None:
