@@ -77,7 +77,7 @@ def team_after(folder: Path, days: int) -> Team:
     team = Team(folder)
     for _ in range(days):
         assert child(lambda: print(team.steer(), file=sys.stderr)) == 0
-        team.users(130, BETTER)
+        team.users(250, BETTER)
     return team
 
 
