@@ -42,6 +42,11 @@ def test_a_batch_is_filled_with_the_control_after_guardrails_allow_its_winner() 
     assert compare(854, 1) == []
 
 
+def test_a_batch_stays_as_it_was_dealt() -> None:
+    """A drawn design in which an arm is dropped while the rounds of a batch are dealt."""
+    assert compare(65, 1) == []
+
+
 def test_futility_is_judged_when_a_batch_has_counted() -> None:
     """The minimum duration ends between two batches."""
     assert compare(874, 1) == []
