@@ -405,27 +405,17 @@ def whole_percent(share: float) -> int:
 
 def diagnostic_lines(diagnostics: Sequence[Diagnostic]) -> list[str]:
     """List alarms, then what was checked without a finding, then what could not be checked."""
-    said = [
-        f"! {diagnostic.name}: {diagnostic.message}"
-        for diagnostic in diagnostics
-        if diagnostic.flagged
-    ]
-    # With too little data a diagnostic has no statistic, and nothing was compared.
-    unchecked = [
-        diagnostic
-        for diagnostic in diagnostics
-        if diagnostic.statistic == 0.0 and diagnostic.p_value == 1.0
-    ]
-    calm = [
-        diagnostic.name
-        for diagnostic in diagnostics
-        if not diagnostic.flagged and diagnostic not in unchecked
-    ]
+    said = [f"! {found.name}: {found.message}" for found in diagnostics if found.flagged]
+    calm, unchecked = list[str](), list[str]()
+    for found in diagnostics:
+        if not found.flagged:
+            # With too little data a diagnostic has no statistic, and nothing was compared.
+            is_empty = found.statistic == 0.0 and found.p_value == 1.0
+            (unchecked if is_empty else calm).append(found.name)
     if calm:
-        said.append(f"Diagnostics without a finding: {', '.join(dict.fromkeys(calm))}")
+        said.append(f"Diagnostics without a finding: {', '.join(calm)}")
     if unchecked:
-        names = ", ".join(dict.fromkeys(diagnostic.name for diagnostic in unchecked))
-        said.append(f"Not checked, too little data: {names}")
+        said.append(f"Not checked, too little data: {', '.join(unchecked)}")
     return said
 
 
