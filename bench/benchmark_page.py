@@ -126,6 +126,10 @@ def holds(name: str) -> str:
     return next(words for start, words in HOLDS.items() if name.startswith(start))
 
 
+UNCAPPED = ("Tilt_3, effect 0.2, horizon",)
+"""Our rows of the first table whose tests may take more units than the others."""
+
+
 def sequential_table(rows: dict[str, Figures]) -> str:
     """Return the table of sequential tests of normal outcomes."""
     head = ["test", "holds its error", "at 0", "at .1", "at .2", "at .3", "at .4"]
@@ -137,7 +141,8 @@ def sequential_table(rows: dict[str, Figures]) -> str:
         line = [name, holds(name)]
         effects = (0.0, 0.1, 0.2, 0.3, 0.4)
         line += [beside("sequential", name, f"at {effect:g}", figures) for effect in effects]
-        lines.append([*line, rounded(units), rounded(regret), rounded(figures.get("run on"))])
+        units_cell = rounded(units) + (", not capped at 1,000" if name in UNCAPPED else "")
+        lines.append([*line, units_cell, rounded(regret), rounded(figures.get("run on"))])
     return table(head, lines)
 
 
@@ -154,7 +159,8 @@ def rate_table(rows: dict[str, Figures]) -> str:
             words += ", if sums are normal"
         line = [name, words]
         line += [beside("rates", name, f"at {lift:g}", figures) for lift in (0.0, 0.1, 0.2)]
-        lines.append([*line, rounded(units), rounded(regret)])
+        units_cell = rounded(units) + (", not capped at 9,000" if "horizon" in name else "")
+        lines.append([*line, units_cell, rounded(regret)])
     return table(head, lines)
 
 
@@ -245,18 +251,19 @@ COMMANDS: dict[str, str] = {
 """Commands of the product for its own rows of the first table."""
 
 
-def row_commands(recorded: Recorded) -> str:
-    """Return the command of every row."""
-    lines = [
-        f"python -m bench.benchmark {name} {row!r}"
+def table_commands(recorded: Recorded) -> str:
+    """Return the command of every table, with its first row as an example."""
+    return "\n".join(
+        f'python -m bench.benchmark {name:<10} "{next(iter(rows))}"'
         for name, rows in recorded.items()
-        for row in rows
-    ]
-    return "\n".join(lines)
+    )
 
 
 def page(recorded: Recorded) -> str:
     """Return the page."""
+    from bench.benchmark import HORIZON_POWER, SLOW, TABLES
+
+    runs = {name: entry.runs for name, entry in TABLES.items()}
     sequential, rates = recorded["sequential"], recorded["rates"]
     trial, arms = recorded["trial"], recorded["best-arm"]
     flat, horizon = sequential["YEAST"], sequential["Tilt_1, effect 0.2, horizon"]
@@ -271,7 +278,8 @@ def page(recorded: Recorded) -> str:
 *`make benchmark` measures this page anew in less than ten minutes on two cores. Seeds are fixed; ± is one standard error.*
 
 Other pages measure bascule on problems of our choice. This one takes problems that others have published, with their
-settings, and places all methods beside each other: what they cost, and where they hold their error. The rules of others
+settings, and places all methods beside each other: what they cost, and where they hold their error. The last
+problem is not published: it is [an archive of tests](#a-simulated-archive-of-tests) that is simulated in their style. The rules of others
 were written from their papers (`bascule.research.rivals`). {len(PUBLISHED)} figures were read in their sources and
 repeated; the one that is farthest off is {farthest:.2f} standard errors away ([all of them](#published-figures-repeated)).
 In the tables a published figure stands *(in parentheses)* beside ours; figures without one were not published, or could
@@ -293,8 +301,10 @@ not be read in their source.
   {sequential["group sequential, 14 looks, linear"]["at 0.2"].mean:.3f}. With a horizon ours takes {horizon["units"].mean:.0f} at
   {horizon["at 0.2"].mean:.3f}, proven and at any look; that is what YEAST takes ({flat["units"].mean:.0f} at
   {flat["at 0.2"].mean:.3f}), whose boundary is the same flat one. We found ours independently of it; theirs was published first.
-- **Least regret:** {tilted["regret"].mean:.1f} with Tilt_3 and a horizon, where an even split loses {horizon["regret"].mean:.1f} and a
-  fixed test 100.
+- **Least regret:** {tilted["regret"].mean:.1f} with Tilt_3 and a horizon, at a power of {tilted["at 0.2"].mean:.3f}. Of the even splits, ours with the same
+  horizon loses {horizon["regret"].mean:.1f} at {horizon["at 0.2"].mean:.3f}, the group-sequential test with 14 looks and linear spending {sequential["group sequential, 14 looks, linear"]["units"].mean / 10:.1f} at {sequential["group sequential, 14 looks, linear"]["at 0.2"].mean:.3f}, and
+  the fixed test 100. With 0/1 outcomes mSPRT with the effect as seen loses less than Tilt_3 ({rates["mSPRT, effect as seen"]["units"].mean / 100:.1f} against {rates["Tilt_3, effect 0.02, horizon"]["regret"].mean:.1f}), but
+  its error is {100 * rates["mSPRT, effect as seen"]["at 0"].mean:.1f} %.
 - **Where ours is not the best.** *The uninformed rule at a known size*: Tilt_1 finds the effect in
   {100 * sequential["Tilt_1"]["at 0.2"].mean:.0f} % of tests, GAVI in {100 * sequential["GAVI"]["at 0.2"].mean:.0f} %, because it is told
   neither size nor effect, and GAVI is told the size. *Power at the planned size*: the fixed test has
@@ -302,29 +312,33 @@ not be read in their source.
   neither a flat boundary nor ours does. *Three and more arms*: every pair is compared at its part of the error, so that
   it holds wherever the arms lie. With a fixed split and one look the leader needs no correction for the number of arms (Hung and
   Fithian); we know of no such proof for tests that adapt and stop. Track-and-stop names the best of five arms after {arms["five arms: track-and-stop"]["units"].mean:,.0f}
-  units, Tilt_3 informed of the gap after {arms["five arms: Tilt_3, effect 0.09"]["units"].mean:,.0f}; adaptr has a power of
-  {trial["adaptr"]["one best"].mean:.2f} at 2,000 patients where ours has {trial["Tilt_1, effect 0.05"]["one best"].mean:.2f}.
+  units at a regret of {arms["five arms: track-and-stop"]["regret"].mean:.0f}, Tilt_3 after {arms["five arms: Tilt_3"]["units"].mean:,.0f} at {arms["five arms: Tilt_3"]["regret"].mean:.0f}, and Tilt_3 that is told the gap after {arms["five arms: Tilt_3, effect 0.09"]["units"].mean:,.0f} at {arms["five arms: Tilt_3, effect 0.09"]["regret"].mean:.0f};
+  of four arms after {arms["four arms: track-and-stop"]["units"].mean:,.0f} at {arms["four arms: track-and-stop"]["regret"].mean:.0f}, {arms["four arms: Tilt_3"]["units"].mean:,.0f} at {arms["four arms: Tilt_3"]["regret"].mean:.0f}, and {arms["four arms: Tilt_3, effect 0.05"]["units"].mean:,.0f} at {arms["four arms: Tilt_3, effect 0.05"]["regret"].mean:.0f}. The threshold of
+  track-and-stop is not proven there. adaptr has a power of
+  {trial["adaptr"]["one best"].mean:.2f} at 2,000 patients where Tilt_1 has {trial["Tilt_1, effect 0.05"]["one best"].mean:.2f} and Tilt_3 {trial["Tilt_3, effect 0.05"]["one best"].mean:.2f}.
 
 ## Sequential tests at a known size
 
 Podlozhniy (2024), who repeats Spotify's comparison (Schultzberg and Ankargren 2023): 500 pairs, outcomes with a known spread of 1,
-one-sided at 5 %. Columns *at* are the share of tests with a positive answer at an effect of 0 (the error) to 0.4; units are of 1,000, and
+one-sided at 5 %; {runs["sequential"]:,} runs a row. Columns *at* are the share of tests with a positive answer at an effect of 0 (the error) to 0.4; units are of 1,000, and
 the regret is the effect times the units of the worse arm. *If it runs on* is the error of tests that are not stopped at 500 pairs and go on
 to 700, with the last boundary and at the same distance between looks.
 
 {sequential_table(sequential)}
-Podlozhniy's mSPRT takes the mixture from the effect that is seen, which no proof covers; with 0/1 outcomes its error is {100 * rates["mSPRT, effect as seen"]["at 0"].mean:.1f} %. Tilt_3 is allowed more units than 1,000, because its horizon counts
-information: an uneven split needs more units for the same.
+Podlozhniy's mSPRT takes the mixture from the effect that is seen, which no proof covers; with 0/1 outcomes its error is {100 * rates["mSPRT, effect as seen"]["at 0"].mean:.1f} %. A horizon counts
+information. Ours are planned with a power of {HORIZON_POWER}, which puts that of an even split at 1,000 units; an uneven split needs
+more units for the same.
 
 ### 0/1 outcomes
 
-The same with a conversion rate of 10 %, 4,500 units an arm and lifts of 10 and 20 %. The other tests are given the variance of an
+The same with a conversion rate of 10 %, 4,500 units an arm and lifts of 10 and 20 %; {runs["rates"]:,} runs a row. The other tests are given the variance of an
 outcome and treat sums of outcomes as normal. Ours do not know the variance, assume no distribution, and are proven.
 
 {rate_table(rates)}
 ## Fixed-confidence best arm
 
-Garivier and Kaufmann (2016): 0/1 outcomes with means .5, .45, .43, .4 and .3, .21, .2, .19, .18, at an error of 10 %. Their rules stop at
+Garivier and Kaufmann (2016): 0/1 outcomes with means .5, .45, .43, .4 and .3, .21, .2, .19, .18, at an error of 10 %; {runs["best-arm"]:,} runs
+a row, {runs["best-arm"] // SLOW:,} of track-and-stop. Their rules stop at
 log((log t + 1)/δ), the threshold of their experiments, which is below that of their proof; ours compare every pair at its part of
 the error, by [bets](evidence.md) whose error is proven. The text of their table could not be
 read where this page was made, so its figures are left out: these rows repeat their rules, and are not compared with their figures.
@@ -333,7 +347,7 @@ read where this page was made, so its figures are left out: these rows repeat th
 ## A Bayesian adaptive trial
 
 adaptr 1.4.0, README: three arms, an undesirable 0/1 outcome, looks at 300 to 2,000 patients, response-adaptive randomisation
-with a floor of 20 %, superiority at a posterior probability of .981, calibrated to 5 % where all arms are equal. *Power* is with rates of .25,
+with a floor of 20 %, superiority at a posterior probability of .981, calibrated to 5 % where all arms are equal; {runs["trial"]:,} runs a row. *Power* is with rates of .25,
 .20 and .30; *two tied for best* has rates of .20, .20 and .30, where no arm is superior. Read the power together with the error
 in the last column: the higher power of adaptr comes with an error of {100 * trial["adaptr"]["two tied for best"].mean:.0f} % there.
 
@@ -343,13 +357,13 @@ Patients are those randomised when a trial ends. Ours end at 2,000 patients too.
 ## Group-sequential reference
 
 SAS/STAT, PROC SEQDESIGN, example 3 (Pocock, four stages, two-sided 5 %, power .9), O'Brien-Fleming by Lan and DeMets with ten looks, and
-ours, in percent of the units of the fixed test. Figures of others are computed by numerical integration, ours are simulated.
+ours, in percent of the units of the fixed test. Figures of others are computed by numerical integration, ours are simulated with {runs["reference"]:,} runs.
 
 {reference_table(recorded["reference"])}
 ## A simulated archive of tests
 
 Archives of real tests are not part of this project, and the files were not at hand when this page was made. So this table has a
-*simulated* archive in their style: one file with the visitors and conversions of each test, day and arm. It has 400 tests of 28 days, with 400
+*simulated* archive in their style: one file with the visitors and conversions of each test, day and arm. It has {runs["archive"]} tests of 28 days, with 400
 visitors per arm and day and a rate of 10 %. The lift is 0 in two of five tests, and -10, 10 or 20 % in the others. Tests are two-sided at 5 %.
 *Found* is the share of tests with a lift that named the better arm. *Wrong* is the share of tests without a lift that named any arm. Days and
 conversions lost are averages over the tests with a lift.
@@ -380,10 +394,11 @@ the same outcomes, so that the figures of one column are too high or too low tog
 
 ## Commands
 
-Every row is printed by its own command, with the figures of this page:
+`python -m bench.benchmark TABLE "ROW"` prints any row with the figures of this page, by its name in the first column, and the
+whole table without a row. The tables in their order, each with its first row:
 
 ```sh
-{row_commands(recorded)}
+{table_commands(recorded)}
 ```
 
 Our rows of the first table, by the product itself:
@@ -397,12 +412,10 @@ Our rows of the first table, by the product itself:
 - A. Kurennoy, M. Dodin, T. Gurbanov, A. Peleteiro Ramallo, *YEAST: Yet Another Sequential Test*, arXiv 2406.16523
 - N. W. Koning, S. van Meer, *Anytime validity is free: inducing sequential tests*, arXiv 2501.03982
 - K. Hung, W. Fithian, *Rank verification for exponential families*, arXiv 1610.03944
-- C. Qin, D. Russo, *Optimizing adaptive experiments: a unified approach to regret minimization and best-arm identification*, arXiv 2402.10592
 - A. Garivier, E. Kaufmann, *Optimal best arm identification with fixed confidence*, COLT 2016
 - R. Johari, P. Koomen, L. Pekelis, D. Walsh, *Always valid inference: continuous monitoring of A/B tests*, Operations Research 2022 (mSPRT)
 - M. Lindon, D. W. Ham, M. Tingley, I. Bojinov, arXiv 2210.08589 (mSPRT as it is run here)
 - S. R. Howard, A. Ramdas, J. McAuliffe, J. Sekhon, *Time-uniform, nonparametric, nonasymptotic confidence sequences*, Annals of Statistics 2021 (GAVI)
-- I. Waudby-Smith, D. Arbour, R. Sinha, E. H. Kennedy, A. Ramdas, *Time-uniform central limit theory and asymptotic confidence sequences*, Annals of Statistics 2024
 - M. Schultzberg, S. Ankargren, [Choosing a sequential testing framework](https://engineering.atspotify.com/2023/03/choosing-sequential-testing-framework-comparisons-and-discussions/), Spotify 2023
 - N. Podlozhniy, [Sequential testing guide](https://npodlozhniy.github.io/posts/sequential-testing), 2024
 - A. Granholm, A. K. G. Jensen, T. Lange, B. S. Kaas-Hansen, *adaptr*, JOSS 2022, and the [README of its version 1.4.0](https://github.com/INCEPTdk/adaptr)

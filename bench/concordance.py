@@ -20,6 +20,33 @@ UNSETTLED = "not shown"
 """The verdict on record where it depends on the seed."""
 
 
+def summary() -> list[str]:
+    """Return a list of the claims that do not hold, are not shown, or are judged as corrected."""
+    verdicts, readings = concordance.recorded(), concordance.readings()
+    pages = {name: entry.page for entry in reversed(concordance.ENTRIES) for name in entry.claims}
+
+    def linked(name: str) -> str:
+        """Link a claim to the page of its first place."""
+        return f"[{name}]({pages[name]})"
+
+    def judged(verdict: str) -> str:
+        """Link the claims with a verdict, each with its reading."""
+        return ", ".join(
+            linked(name) + (f" ({readings[name]})" if name in readings else "")
+            for name, found in verdicts.items()
+            if found == verdict
+        )
+
+    corrected = ", ".join(linked(name) for name in verdicts if readings.get(name) == "corrected")
+    return [
+        "Where each part of the paper is in bascule, and what became of its claims:",
+        "",
+        f"- **Does not hold:** {judged('does not hold')}",
+        f"- **Not shown:** {judged(UNSETTLED)}",
+        f"- **Judged as corrected:** {corrected}",
+    ]
+
+
 def markdown_text(runs: int) -> str:
     """Return the concordance as a page of the documentation."""
     lines = [
@@ -27,12 +54,19 @@ def markdown_text(runs: int) -> str:
         "",
         "<!-- index: ! concordance, paper -->",
         "",
-        "Where each part of the paper is in bascule. `bascule paper --list` prints the same table. "
-        f"Verdicts are those of `bascule paper` with {runs:,} runs, at each of the seeds 0, 1 and "
-        "2; [what they mean](regenerate-the-paper.md). A claim is judged as printed unless it says "
-        "corrected ([errata](slips.md)) or ours (our reading of a sentence). This "
-        "page is written by `python -m bench.concordance`. Numbers of theorems, lemmas and "
-        "equations are those of the AISTATS text.",
+        *summary(),
+        "",
+        "*Holds*: the runs show it, or it is computed. *Not contradicted*: the runs agree with "
+        "it, and could not show it. *Does not hold*: the runs show the opposite. *Not shown*: "
+        "more runs could show it or its opposite. Verdicts are those of "
+        f"[`bascule paper`](regenerate-the-paper.md) with {runs:,} runs, at each of the seeds 0, "
+        "1 and 2.",
+        "",
+        "A claim is judged as printed unless it says corrected ([errata](slips.md)) or ours (our "
+        "reading of a sentence). Where the printed claim is judged beside a corrected one, it is "
+        "listed too, as `...-as-printed`. `bascule paper --list` prints the table. This page is "
+        "written by `python -m bench.concordance`. Numbers of theorems, lemmas and equations are "
+        "those of the AISTATS text.",
         "",
         "| paper | subject | function | proof, or what is said of it | claims | command |",
         "|---|---|---|---|---|---|",
