@@ -128,7 +128,7 @@ def logged_ratio(arms: Sequence[str], scores: Scores) -> Check:
 
 
 def checked_weights(arms: Sequence[str], assigned: Assigned) -> list[list[float]] | None:
-    """Return the stated weights of each period, in the order of the arms; None without any."""
+    """Return the stated weights of each period, in the order of the arms; None if unstated."""
     if assigned.weights is None:
         return None
     return [_checked(arms, weights) for _, weights in assigned.periods]

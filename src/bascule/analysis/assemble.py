@@ -257,7 +257,7 @@ def _ratio(
 
 
 def _cost_of(arms: Sequence[ArmAnswer], goal: Goal) -> float | None:
-    """Return the total loss of all units, compared with giving each the arm that looks best now."""
+    """Return the regret of all units: their loss against the arm that has the best mean now."""
     means = [arm.mean for arm in arms if arm.mean is not None]
     if len(means) < len(arms):
         return None
@@ -268,7 +268,7 @@ def _cost_of(arms: Sequence[ArmAnswer], goal: Goal) -> float | None:
 def _saved_by(
     arms: Sequence[ArmAnswer], sums: Sums, course: DailyCourse, goal: Goal
 ) -> float | None:
-    """Return the loss that ending at the decision would have saved: of all later units."""
+    """Return the regret of the units that came after the decision; None if there is no winner."""
     decision = course.decision
     if decision is None or decision.arm is None or course.decided is None:
         return None
@@ -318,7 +318,7 @@ def _contrasts_of(
 
 
 def _at_least(contrast: Contrast, lowest: float) -> Contrast:
-    """Return the contrast with its lift limited from below; without an upper end the lift is open.
+    """Return the contrast with its lift at least `lowest`; the lift is open without an upper end.
 
     Early on, the difference within days may be larger than the control's mean: then the lift is
     unknown.

@@ -31,14 +31,14 @@ MODELS = tuple(
     for kind in OUTCOMES.kinds
     if OUTCOMES.get(kind).supports("analysis") and not OUTCOMES.get(kind).pairs
 )
-"""Outcome models of one number per unit; ratios, and means of repeated outcomes, have `per`."""
+"""Outcome models of one number per unit; ratios and means of repeated outcomes use `per`."""
 
 Column = str | None
 """Name of a column; None if it is to be found by its name, or does not exist."""
 
 
 EVEN = Assigned()
-"""Assignment that is not stated: single units, split evenly or as the log shows."""
+"""Assignment if none is stated: of single units, with even shares or those that the log shows."""
 
 
 def _column(text: str, group: Group = "basics", **settings: Any) -> Option:
@@ -118,7 +118,7 @@ class Log(Declared):
         return metric if isinstance(metric, Log) else cls(metric)
 
     def is_of(self, other: Log) -> bool:
-        """Whether both are in the same table or file."""
+        """Whether this log and another are the same table or file."""
         both = (self.source, other.source)
         return both[0] is both[1] or (
             all(isinstance(place, str | Path) for place in both) and str(both[0]) == str(both[1])

@@ -34,14 +34,14 @@ MISSING_CODES = (-99.0, -999.0, -9999.0, -99999.0, 999.0, 9999.0, 99999.0)
 """Numbers that often stand for missing values."""
 
 FAR = 10.0
-"""Minimum ratio of a high outcome to the mean of all, for it to be taken for such a code."""
+"""A high outcome may be such a code only from this multiple of the mean of all outcomes on."""
 
 ENOUGH_TO_MISS = 10
-"""Minimum expected number of units to report a day without any: by chance, 1 day in 20,000."""
+"""A day without units is reported if this many were expected: by chance, 1 day in 20,000."""
 
 
 def looks_words(p_value: float, once: float) -> str:
-    """Format a p-value that holds at any number of looks, with that of a single look if different.
+    """Format a p-value that holds at any number of looks, and that of a single look if different.
 
     >>> looks_words(0.31, 0.0086), looks_words(0.5, 0.5)
     ('p = 0.31 however often you look; p = 0.0086 if this is the only look', 'p = 0.5')
@@ -54,7 +54,7 @@ def looks_words(p_value: float, once: float) -> str:
 def missing_outcomes(
     arms: Sequence[str], valueless: Mapping[int, Valueless], days: int
 ) -> list[Check]:
-    """Check whether the share of units without a value differs between arms; empty without any.
+    """Check whether the share of units without a value differs by arm; empty if all have values.
 
     The p-value holds for a look at the end of each of the days.
 
@@ -345,7 +345,7 @@ def extremes(sums: Sums, arms: Sequence[str], effects: Sequence[Effect]) -> Chec
 
 
 def covariate_balance(arms: Sequence[str], sums: Sums, covariate: str) -> Check:
-    """Check that a covariate has the same mean in all arms, as it must if known before the test.
+    """Check that all arms have the same mean of a covariate, as they must if it predates the test.
 
     Units are compared with those that came on the same day. The p-value holds for a look at the end
     of every day.
@@ -391,7 +391,7 @@ def covariate_balance(arms: Sequence[str], sums: Sums, covariate: str) -> Check:
 
 
 def of_single_outcomes(sums: Sums) -> list[Check]:
-    """Return the checks of single outcomes that cannot be made on sums."""
+    """Return, marked as not made, the checks of single outcomes for a log that has only sums."""
     message = "the log has sums, in which single outcomes are not seen"
     made = [] if sums.zero_or_one else [Check("extreme values", False, message, made=False)]
     if sums.cubes is None:

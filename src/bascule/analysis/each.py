@@ -59,7 +59,7 @@ class LogAnswer:
 
 @dataclass(frozen=True, slots=True)
 class LogCollection(Reported):
-    """The answers of many tests, a row each; `bascule.analyze_each` makes it.
+    """The result of `bascule.analyze_each`: the answers of many tests, one row per test.
 
     `excluded` says how many rows of a log belong to no test, by reason.
     """
@@ -92,7 +92,7 @@ class LogCollection(Reported):
 
 
 MOST_FORECASTS = 500
-"""Approximate maximum number of tests compared with adaptive designs, evenly chosen among all."""
+"""Approximate maximum number of tests that are compared with an adaptive design."""
 
 Progress = Callable[[str, int, int], None]
 """Called with the name of the finished item, the number of finished items, and their total."""

@@ -115,7 +115,7 @@ def _skewed_arms(reduced: Reduced, sums: Sums, known: int, evidence: Evidence) -
 def other_difference(
     arms: Sequence[ArmAnswer], effects: Sequence[Effect], covariate: str | None
 ) -> list[str]:
-    """Return a note if a difference is not the difference of the means that are shown, and why."""
+    """Return a note on why a difference is not that of the means that are shown; empty if it is."""
     means = {arm.name: arm.mean for arm in arms}
     for effect in effects:
         first, second = means.get(effect.first), means.get(effect.second)

@@ -154,7 +154,7 @@ class Unfit(NamedTuple):
 
 
 class Valueless(NamedTuple):
-    """Number of units of an arm that have rows, and of those among them without a value."""
+    """Number of units of an arm that have rows, and how many of these have no value."""
 
     units: int
     without: int

@@ -94,7 +94,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Analysis(Reported):
-    """What a log says; `bascule.analyze` makes it."""
+    """The result of `bascule.analyze`: evidence, decision, arms and checks of a log."""
 
     PAGE = "Test report"
 
@@ -154,7 +154,7 @@ class Analysis(Reported):
     metric: LogMetric | None = None
     """The metric as it was declared."""
     standings: dict[str, Standing] = field(default_factory=dict)
-    """For a guardrail: its standing for each treatment."""
+    """For a guardrail, the verdict on each treatment, such as "within margin" or "harmed"."""
     withheld: str = ""
     """Reason why the log allows no decision and no interval, whatever its outcomes."""
     decides: Decides = "primary"
@@ -190,7 +190,7 @@ class Analysis(Reported):
 
     @property
     def held_by(self) -> dict[str, Standing]:
-        """The guardrails that keep the winner from being shipped: harmed or open."""
+        """The guardrails that block the winner: those that it harms, or may harm ("open")."""
         if self.decision is None or self.decision.arm is None:
             return {}
         winner = self.decision.name
@@ -201,7 +201,7 @@ class Analysis(Reported):
         }
 
     def judged(self, metric: LogMetric) -> Analysis:
-        """Return the analysis of a metric with the guardrail's standing for each treatment.
+        """Return the analysis of a declared metric; if a guardrail, with a verdict per treatment.
 
         The probability that an arm worse by the margin or more is found within the margin is at
         most the metric's error, since its interval would have to fail.
@@ -219,7 +219,7 @@ class Analysis(Reported):
         return replace(self, metric=metric, standings=standings)
 
     def by_guardrails(self, design: Design) -> Analysis:
-        """Return the analysis with the decision of the guardrails, if these decide.
+        """Return the analysis with the decision that the verdicts on its guardrails lead to.
 
         The first treatment for which all are within their margins is shipped, and the control stays
         if every treatment is harmful. A log that lacks one of them decides nothing.
@@ -394,10 +394,10 @@ def _scores(analysis: Analysis) -> tuple[Score, ...]:
 
 
 def _verdict(analysis: Analysis, effect: Effect) -> str:
-    """Return the verdict on a treatment: the standing of a guardrail, or the sign of the effect."""
+    """Return the verdict on a treatment: by a guardrail's margin, or the sign of the effect."""
     if effect.first in analysis.standings:
         return analysis.standings[effect.first]
-    # A decision cuts the interval that it agrees with at 0.
+    # After a decision, an interval that agrees with it ends at 0, which then counts as clear.
     beyond = effect.low > 0.0 or effect.high < 0.0
     if not beyond and (analysis.decision is None or 0.0 not in (effect.low, effect.high)):
         return "open"

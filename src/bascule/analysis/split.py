@@ -96,7 +96,7 @@ def _in_parts(counts: FloatArray) -> FloatArray:
     parts = min(MOST_PARTS, int(rarest // FEWEST_EXPECTED)) if np.isfinite(rarest) else 0
     if parts < 2:
         return counts[:0]
-    # An hour belongs to the part that contains the middle of its units.
+    # An hour belongs to the part of the block that contains the hour's median unit.
     sizes = counts.sum(axis=1)
     middle = (np.cumsum(sizes) - 0.5 * sizes) / sizes.sum()
     part = np.minimum((parts * middle).astype(int), parts - 1)
@@ -105,7 +105,7 @@ def _in_parts(counts: FloatArray) -> FloatArray:
 
 
 def withheld_reason(request: Request, reduced: Reduced, within: Check, between: bool) -> str:
-    """Return why a log allows no decision because of its split; empty if it allows one.
+    """Return why the split of the units rules out a decision; empty if it does not.
 
     - `within`: the check of the split within blocks
     - `between`: whether the shares changed between blocks

@@ -1,4 +1,4 @@
-"""Research: the paper reproduced, rules compared and audited, static populations, rivals."""
+"""Research: the paper's results, comparisons and audits of rules, static populations, rivals."""
 
 from __future__ import annotations
 

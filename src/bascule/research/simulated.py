@@ -1,4 +1,4 @@
-"""Procedures that are played by a compiled loop of their own and by nothing else."""
+"""Base of procedures that can only be simulated, each by a compiled loop of its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bascule.core.statistics import Statistics
 
 @dataclass(frozen=True, slots=True)
 class SimulatedProcedure(Procedure):
-    """A procedure that is only simulated; `refusal` says why it runs no test."""
+    """A procedure that can only be simulated; `refusal` is the reason that users are given."""
 
     refusal: ClassVar[str]
     counts = "units"
@@ -20,11 +20,11 @@ class SimulatedProcedure(Procedure):
 
     @property
     def end_error(self) -> float:
-        """Raise: the loop keeps what intervals would need."""
+        """Raise an error: only the compiled loop has the intervals."""
         self._simulated()
 
     def check_live(self) -> None:
-        """Raise: the procedure is for simulation."""
+        """Raise an error: the procedure is for simulation only."""
         self._simulated()
 
     def empty(self) -> Statistics:
@@ -32,11 +32,11 @@ class SimulatedProcedure(Procedure):
         return Statistics.empty(self.arms)
 
     def winner(self, statistics: AnyStatistics) -> int:  # noqa: ARG002
-        """Raise: the loop keeps more than these statistics hold."""
+        """Raise an error: only the compiled loop has what a decision needs."""
         self._simulated()
 
     def differences(self, statistics: AnyStatistics) -> list[Difference]:  # noqa: ARG002
-        """Raise: the procedure has intervals in its loop only."""
+        """Raise an error: only the compiled loop has the intervals of differences."""
         self._simulated()
 
     def _simulated(self) -> NoReturn:

@@ -17,7 +17,7 @@ from bascule.core.numerics import smallest
 from bascule.core.procedures.base import SAME, Decision
 
 MOST_TIMES = 1e3
-"""Largest predicted multiple of the present data; ends further away are not predicted."""
+"""Largest multiple of the present data for which the end of a test is predicted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class DailyCourse:
-    """The days of a test, its decision and when it was first allowed.
+    """The days of a test, its decision, and the first day on which that decision was allowed.
 
     `times` is the multiple of the present data that may be needed for a decision. `log_e_values`
     has for each pair of arms the logarithm of an e-value for no difference, at the end of the log.
@@ -85,11 +85,11 @@ class DecisionTerms:
 
 
 Look = tuple[Day, Decision | None]
-"""The state at the end of a day, and the decision that this day alone allows."""
+"""The state at the end of a day, and the decision, if any, that the data by then allow."""
 
 
 def course_of_looks(looks: Iterable[Look]) -> DailyCourse:
-    """Return the course of a test from its daily looks; the first decision stands."""
+    """Return the course of a test from its daily looks; the first decision is final."""
     days: list[Day] = []
     reached: Decision | None = None
     decided = None
@@ -104,7 +104,7 @@ def course_of_looks(looks: Iterable[Look]) -> DailyCourse:
 
 
 class Judge:
-    """Eliminates beaten arms day by day; a decision stands once it is made."""
+    """Eliminates beaten arms day by day; the first decision is final."""
 
     def __init__(self, terms: DecisionTerms) -> None:
         self.terms = terms

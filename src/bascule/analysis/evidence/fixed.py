@@ -54,7 +54,7 @@ class OneLook:
 
 
 class Mean(NamedTuple):
-    """Sums of an arm: its number of units, mean, and variance of a single unit."""
+    """Summary of an arm: the number, the mean and the variance of its units."""
 
     units: float
     mean: float

@@ -198,7 +198,7 @@ def _adjustments(reduced: Reduced) -> str:
 
 
 def intervals_hold_for_any_split(design: Design) -> bool:
-    """Whether the rule's intervals hold however units were assigned."""
+    """Whether the intervals of the design's rule are valid for any split of the units."""
     procedure = design.procedure
     return procedure.counts == "units" and not procedure.even
 
@@ -225,7 +225,7 @@ def course_by(
         assert request.design is not None
         return course_of_looks(_looks_by_rule(request.design, sums, dates))
     by_day = reduced.final or (request.by_day and sums.moments is None)
-    # Outcomes that may still grow and are not followed are looked at once, in their present state.
+    # Outcomes that may still grow, if not known day by day, are compared on the last day only.
     first = 0 if by_day else len(sums.days) - 1
     shown = sums if sums.moments is None else pairs.adjusted(sums)
     return course_of(terms, shown, pairs_of(evidence, sums, first), dates[first:], first=first)
@@ -234,7 +234,7 @@ def course_by(
 def pairs_of(
     evidence: Evidence, sums: Sums, first: int
 ) -> Iterable[tuple[pairs.PairEvidence, ...]]:
-    """Return the evidence of all pairs of arms, day by day; from `first` on if outcomes grow."""
+    """Return the evidence of all pairs of arms day by day; from day `first` on if outcomes grow."""
     model = evidence.outcome
     if sums.moments is not None:
         return pairs.adjusted_days(sums, first)

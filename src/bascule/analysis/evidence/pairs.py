@@ -50,10 +50,10 @@ from bascule.core.types import FloatArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairEvidence:
-    """Evidence on a pair of arms: a total and its clock, in units of `scale`.
+    """Evidence on a pair of arms: `total` sums weighted differences, and `clock` their weights.
 
     With `charges` a mixture of lines is the boundary of the total, else a normal mixture.
-    `total / clock` is the difference of the arms, the earlier minus the later one: the centre of
+    `scale * total / clock` is the difference of the arms, earlier minus later: the centre of
     its interval. `estimate` is a better estimate of the difference, if there is one; no proof
     rests on it. Unless `ready`, nothing may be decided yet.
     """
@@ -67,7 +67,7 @@ class PairEvidence:
 
     @property
     def difference(self) -> float:
-        """The mean of the earlier arm minus that of the later one, within days."""
+        """The weighted average of the daily differences: the earlier arm minus the later one."""
         return self.scale * self.total / self.clock if self.clock > 0.0 else 0.0
 
     def after(
@@ -77,7 +77,7 @@ class PairEvidence:
         charges: FloatArray | None = None,
         estimate: float | None = None,
     ) -> PairEvidence:
-        """Return the pair after one more day, given the increments of that day."""
+        """Return the evidence after one more day, which adds the given increments."""
         if self.charges is not None and charges is not None:
             charges = self.charges + charges
         return PairEvidence(self.total + total, self.clock + clock, self.scale, charges, estimate)
@@ -117,7 +117,7 @@ class PairEvidence:
         return min(max(shown, low), high), low, high
 
     def reach(self, log_threshold: float, times: float = 1.0) -> float:
-        """Return the half-width of the interval, with `times` as much data of the same kind.
+        """Return the half-width that the interval would have with `times` times the present data.
 
         >>> round(PairEvidence(0.0, 100.0).reach(math.log(20)), 4)
         0.3142
@@ -217,7 +217,7 @@ def scored_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[PairEvidence, ..
 
 
 def _scores_about(sums: Sums, day: int, guess: float) -> tuple[FloatArray, FloatArray]:
-    """Return a day's sums of the weighted outcomes minus `guess`, and of squares, for each pair."""
+    """Return, per pair, a day's sums of weighted outcomes minus `guess` and of their squares."""
     scores = sums.scores
     assert scores is not None
     totals = scores.scored[day] - guess * scores.weight[day]
@@ -230,7 +230,7 @@ def _scores_about(sums: Sums, day: int, guess: float) -> tuple[FloatArray, Float
 
 
 def _estimate(sums: Sums, day: int, i: int, j: int) -> float | None:
-    """Return the weighted difference of two arms at the end of a day, centred on their average."""
+    """Return the weighted difference of two arms up to a day, less their common average."""
     scores = sums.scores
     assert scores is not None
     clock = float(scores.clock[: day + 1, i, j].sum())
@@ -324,7 +324,7 @@ def weight_and_difference(
 
 
 def adjusted(sums: Sums) -> Sums:
-    """Return the sums with the linear combination for the metric in place of the outcome."""
+    """Return the sums with each outcome replaced by its linearised, adjusted value."""
     assert sums.moments is not None
     pooled = Centre.within(sums.moments.sum(axis=0)).adjustment
     totals, squares, cubes = (np.zeros(sums.units.shape) for _ in range(3))

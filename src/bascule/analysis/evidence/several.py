@@ -12,7 +12,7 @@ LEVEL = 0.05
 """Maximum expected share of false rejections among all rejections."""
 
 LARGEST = 700.0
-"""Logarithm of the largest e-value that is distinguished."""
+"""Logarithm of the e-value at which larger ones are capped."""
 
 
 def e_value(log_evidence: float) -> float:
@@ -36,7 +36,7 @@ def from_p_value(p_value: float) -> float:
 
 
 def standing(e_values: Sequence[float | None], level: float = LEVEL) -> tuple[bool, ...]:
-    """Say which hypotheses of no difference are rejected by e-BH; those without a value are not.
+    """Return whether e-BH rejects each null hypothesis; False for those without an e-value.
 
     With n e-values, the k largest stand for the largest k whose k-th is at least n / (level k).
 

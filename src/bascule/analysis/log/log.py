@@ -20,7 +20,7 @@ from bascule.core.approximate import exactly
 from bascule.core.errors import InputError
 
 EXPORTED = {"unit", "arm", "value", "at", "received", "id"}
-"""The columns of outcomes that `bascule experiment export` writes; those of a ratio have `per`."""
+"""Columns of the outcomes that `bascule experiment export` writes, besides `per` for ratios."""
 
 OF_BASCULE = (
     "the log seems to be that of a test that bascule ran: its own report has the decision "

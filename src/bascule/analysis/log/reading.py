@@ -70,7 +70,7 @@ class Reading:
         return self.unit, self.arm, self.time, self.value
 
     def without(self, values: Collection[str | None]) -> Reading:
-        """Return the reading without other columns of values that are metrics of the analysis."""
+        """Return the reading without those alternatives to the metric that are in `values`."""
         other_values = tuple(name for name in self.other_values if name not in values)
         return replace(self, other_values=other_values)
 
@@ -137,7 +137,7 @@ COUNTS_RISE = (
 
 
 PLACEHOLDERS = {"COLUMN", "FILE", "FORM", "OUTCOMES"}
-"""What stands for names that a log cannot tell."""
+"""Placeholders, in the call to copy, for names that only the user knows."""
 
 
 class Question(InputError):  # noqa: N818 - it asks

@@ -344,7 +344,7 @@ def _find_value(roles: Roles) -> tuple[str, ...]:
 
 
 def _question_of_fields(roles: Roles) -> Question | None:
-    """Return the question whose query adds fields of nested columns, where these have roles.
+    """Return a question that proposes a query to turn fields of nested columns into columns.
 
     None if no role is open, or without such columns.
     """

@@ -71,7 +71,7 @@ class Columns:
 
 
 RARE_ROWS, RARE_SHARE = 10, 0.02
-"""A rare arm has fewer rows than the first, and less than the second times those of the largest."""
+"""A rare arm has fewer than `RARE_ROWS` rows, and less than `RARE_SHARE` of the largest arm's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ def natural(name: str) -> tuple[tuple[bool, int, str], ...]:
 
 
 def _order(name: str) -> tuple[bool, bool, tuple[tuple[bool, int, str], ...]]:
-    """Return a sort key of arms: names for a control first, then names with such a word."""
+    """Return a sort key of arms: names of a control first, then names that contain such a word."""
     words = re.split(r"[\W_]+", _plain(name))
     is_control = words[0] in NOTHING or any(word in CONTROLS for word in words)
     return _plain(name) not in CONTROLS, not is_control, natural(name)

@@ -24,20 +24,20 @@ MOSTLY = 0.5
 """Minimum share of the entries of a text column that must be numbers to make it numeric."""
 
 FEWEST_GROUPS = 3
-"""Minimum number of groups per arm that, all with units of one arm, are not a coincidence."""
+"""If this many groups per arm each have units of one arm only, it is not a coincidence."""
 
 
 ZERO = r"^[^0-9.,]*[0.,]*0[0.,]*[^0-9.,]*$"
 """Pattern of text that is a zero, with or without a currency sign."""
 
 NEARLY_ALL = 0.8
-"""Minimum share of the days times arms with a row, if rows are sums; some may have no units."""
+"""Minimum share of the combinations of a day and an arm that have a row, if rows are sums."""
 
 MOST_ODD = 0.1
-"""Maximum share of rows in which a column that goes with the arm may disagree with it."""
+"""Maximum share of exceptions in a column whose entries otherwise correspond to the arms."""
 
 MOST_BY_CHANCE = 4
-"""Minimum number of days of rising counts in every arm, to be taken for running totals."""
+"""Counts that rise in every arm for at least this many days are taken for running totals."""
 
 
 def rise(arms: Collection[Sequence[float]]) -> bool:
@@ -96,7 +96,7 @@ class ColumnSample:
 
     @cached_property
     def row_numbers(self) -> list[str]:
-        """The columns that number rows: known by name, or without a name while others have one."""
+        """The columns that number rows: with a usual name, or unnamed while others have names."""
         names = list(self.table.columns)
         bare = [name for name in names if re.fullmatch(naming.NO_NAME, name)]
         return [c for c in names if naming.plain(c) in naming.ROW_NUMBERS] + (
@@ -143,7 +143,7 @@ class ColumnSample:
         return self.different(name) <= naming.MOST_KINDS and self.rows > 50 * self.different(name)
 
     def disagreement(self, name: str, arm: str) -> str | None:
-        """Describe how a column that nearly always goes with the arm disagrees in some rows.
+        """Describe the exceptions in a column whose entries nearly always correspond to the arms.
 
         None if it always agrees, or does not go with the arm at all.
         """
@@ -189,7 +189,7 @@ class ColumnSample:
         return float(run(both.agg(rows=both.count()))[0]["rows"]) / max(self.rows, 1)
 
     def without(self, arm: str, unit: str) -> float:
-        """Return the share of rows without an arm whose units have an arm in other rows."""
+        """Return the share of rows that lack an arm although their unit has one in another row."""
         table = self.table
         (row,) = run(table.agg(rows=table.count(), armed=table[arm].count()))
         if row["armed"] in (0, row["rows"]):
@@ -212,7 +212,7 @@ class ColumnSample:
         return is_full and times > 1 and rows == self.groups([arm, time])
 
     def no_part(self, name: str, total: str) -> tuple[float, float] | None:
-        """Return the first row whose number in a column cannot be a part of another column's count.
+        """Return the first row in which one column's number cannot be a part of another's count.
 
         The two numbers of the row; None if all are whole numbers from 0 to the count, or if a
         column is text.

@@ -115,7 +115,7 @@ class RatioAdjustment(NamedTuple):
 
 
 class Centre(NamedTuple):
-    """Number of units, means of the three variables, and covariances of a single unit."""
+    """Number of units, and means and covariances of their value, denominator and covariate."""
 
     units: float
     value: float
@@ -125,7 +125,7 @@ class Centre(NamedTuple):
 
     @classmethod
     def of(cls, moments: FloatArray) -> Centre:
-        """Return the centre of the units with these sums of products."""
+        """Return number, means and covariances of units from their sums of products."""
         n = float(moments[PLACE[0, 0, 0]])
         first = [(1, 0, 0), (0, 1, 0), (0, 0, 1)]
         means = [float(moments[PLACE[name]]) / n for name in first]
@@ -138,7 +138,7 @@ class Centre(NamedTuple):
 
     @classmethod
     def within(cls, arms: FloatArray) -> Centre:
-        """Return the centre of several arms, with covariances about the means of the arms.
+        """Return number and means of all units, and covariances about the means of their arms.
 
         Covariances about the mean of all units would let the slope absorb a difference between arms
         if outcomes are missing more often in some arms, depending on the covariate.
@@ -161,7 +161,7 @@ class Centre(NamedTuple):
 
     @property
     def with_covariate(self) -> float:
-        """The covariance of the linearised ratio and the covariate of a single unit."""
+        """The covariance, between units, of the linearised ratio with the covariate."""
         return float((self.spread[0, 2] - self.ratio * self.spread[1, 2]) / self.per)
 
     @property
@@ -187,7 +187,7 @@ PROBABILITY = "probability_"
 """Prefix of the columns with the probability of each arm; the number of the arm follows."""
 
 CLOSE = 1e-6
-"""Tolerance for the sum of a unit's probabilities above 1."""
+"""Amount by which the sum of a unit's probabilities may exceed 1."""
 
 PARTS = ("weight", "scored", "squares", "squares_scored", "squares_scored_twice", "heaviest")
 """Names of the sums in a reduced row for each rival arm."""

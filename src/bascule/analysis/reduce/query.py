@@ -20,7 +20,7 @@ from bascule.core.outcomes import Outcome
 
 
 def without_value(units: Any) -> dict[int, Valueless]:
-    """Return, for each arm, the number of units that have rows, and of those without any value."""
+    """Return for each arm the number of units with rows, and how many of them have no value."""
     units = placed(units)
     if "events" in units.columns:
         units = units.filter(units.events.notnull())
@@ -113,7 +113,7 @@ def _of_ones(row: Record) -> Record:
 
 
 def _outcome(request: Request, units: Any) -> Any:
-    """Return the outcome of a unit; without any value it is `missing`, or null if excluded."""
+    """Return the outcome of a unit; if it has no value, `missing`, or null to exclude the unit."""
     return units.outcome if request.exclude else units.outcome.fill_null(request.missing)
 
 
@@ -177,12 +177,12 @@ def growth(events: Any, units: Any, aggregate: str, limits: Outcome | None) -> l
 
 
 def _with_before(days: Any, aggregate: str) -> Any:
-    """Add the outcome at the end of each day, and of the unit's previous day with rows."""
+    """Add a unit's outcome at the end of each day, and at the end of its previous day with rows."""
     import ibis
 
     order = ibis.cumulative_window(group_by="unit", order_by="day")
     if aggregate == "sum":
-        # One window fewer than for other aggregates, which halves the time.
+        # A sum needs one window function fewer than other aggregates, and half the time.
         days = days.mutate(now=days["given"].sum().over(order))
         return days.mutate(before=days["now"] - days["given"])
     days = days.mutate(now=days["given"].max().over(order))
@@ -191,7 +191,7 @@ def _with_before(days: Any, aggregate: str) -> Any:
 
 
 def _grown(days: Any, limits: Outcome | None) -> Any:
-    """Sum the steps of outcomes, squares and cubes, from one row per unit and day."""
+    """Sum the daily changes of outcomes, squares and cubes, from one row per unit and day."""
     keys = ["arm", "arrival", "day"] + (["segment"] if "segment" in days.columns else [])
     now, before = days["now"], days["before"]
     extra = {}
@@ -214,7 +214,7 @@ def _grown(days: Any, limits: Outcome | None) -> Any:
 
 
 def counted(rows: Any, arms: tuple[str, ...]) -> list[Record]:
-    """Return the units, totals and squares per day, from rows of sums; without squares, for 0/1."""
+    """Return units, totals and squares per day from rows of sums; squares are missing for 0/1."""
     rows = good(rows)
     names = {"count": "units", "value": "total", "squares": "squares"}
     keys = {"arm": rows.code, "day": rows.time.date()}

@@ -90,7 +90,7 @@ def reduced(request: Request, log: ResolvedLog) -> Reduced:
         rows=rows + sum(left_out.values()),
         excluded=excluded,
         examples={reason: entries for reason, entries in examples.items() if entries},
-        # If the whole column is words, no row stands out.
+        # If every entry of the column is a word, these are no exceptions to report.
         worded=survey.worded if survey.worded + survey.blank < usable else 0,
     )
 

@@ -19,13 +19,13 @@ from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.core.types import FloatArray
 
 MOST_GROWING = 1000
-"""Maximum number of days for outcomes that grow: kept per day of arrival and later day, 64 MB."""
+"""Maximum number of days for outcomes that grow; sums for each pair of days then take 64 MB."""
 
 IN_TWO_ARMS = "unit in two arms"
 
 
 class Axes(NamedTuple):
-    """The axes of an array that are days, and those that are arms."""
+    """The axes of an array that stand for days, and those that stand for arms."""
 
     days: tuple[int, ...]
     arms: tuple[int, ...]
@@ -256,7 +256,7 @@ class ReducedTable:
 WITHOUT_VALUE = "unit without any value"
 
 CAPPED = "outcome beyond the limits, counted as the nearest"
-"""Count reported with the excluded units and events, although these outcomes are not excluded."""
+"""Name of the count of capped outcomes: they are listed beside excluded ones, but not excluded."""
 
 EXCLUDED = {
     "early": "event before its unit came",

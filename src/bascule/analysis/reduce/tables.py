@@ -32,7 +32,7 @@ def units_of(rows: Any, events: Any, *, exclude_moved: bool = False) -> Any:
 
 
 MOST_CODES = 1024
-"""Factor above the number of any arm; microseconds since 1970 times it still fit 64 bits."""
+"""Factor by which times are multiplied to add the number of an arm; the result fits in 64 bits."""
 
 
 def _about_unit(rows: Any, in_duckdb: bool, exclude_moved: bool) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def _about_unit(rows: Any, in_duckdb: bool, exclude_moved: bool) -> dict[str, An
 
 
 def _clock(rows: Any, in_duckdb: bool) -> Any:
-    """Return the time of a row in microseconds, or in seconds outside of DuckDB, as an integer."""
+    """Return the time of a row as an integer: in microseconds in DuckDB, else in seconds."""
     import ibis
     import ibis.expr.datatypes as dt
 
@@ -104,7 +104,7 @@ def units_of_rows(rows: Any, aggregate: str) -> Any:
 
 
 def units_to_date(rows: Any, aggregate: str, *, exclude_moved: bool = False) -> Any:
-    """Return a table of units that arrive with their first row, with aggregated values."""
+    """Return a table of units with aggregated values; each unit arrives with its first row."""
     rows = good(rows)
     about = _about_unit(rows, is_duckdb(rows), exclude_moved)
     about |= {"per": rows.per.sum()} if "per" in rows.columns else {}
@@ -317,7 +317,7 @@ def copies(table: Any, rows: int) -> int | None:
 
 
 def only_copies(table: Any, unit: str, units: int, rows: int) -> bool:
-    """Whether each unit has only one row apart from exact copies, without which there are `rows`.
+    """Whether each unit has one row, exact copies aside; there are `rows` rows without the copies.
 
     `units` is an approximate number of units.
     """
@@ -325,14 +325,14 @@ def only_copies(table: Any, unit: str, units: int, rows: int) -> bool:
 
 
 FIRST_ROWS = 200_000
-"""Number of first rows in which units are counted before those of all rows."""
+"""Units are counted in this many first rows before they are counted in all rows."""
 
 NEARLY = 0.85
-"""Minimum ratio of an approximate number of units to a number of rows that may be the same."""
+"""Units may be as many as rows only if their approximate number is this share of the rows."""
 
 
 def number_of_units(rows: Any, about: Survey) -> int:
-    """Return the number of usable rows if each has a unit of its own, else about that of units."""
+    """Return the number of units: exact if every usable row has its own unit, else approximate."""
     usable = about.rows - sum(about.excluded.values())
     if about.units < NEARLY * usable:
         return about.units

@@ -224,7 +224,7 @@ def _types(table: Any, names: Sequence[str]) -> dict[str, str]:
 
 
 def _fitting(table: Any, tried: Sequence[tuple[str, str]], least: int = 0) -> list[tuple[str, str]]:
-    """Return the pairs of a column and a type that fit all its entries, with at least `least`."""
+    """Return the (column, type) pairs whose type fits all entries, and at least `least` of them."""
     import ibis
 
     sums: dict[str, Any] = {}

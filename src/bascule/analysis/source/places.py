@@ -75,7 +75,7 @@ LONGEST = 17
 """Maximum length of a whole number that is certainly parsed without loss."""
 
 FEWEST_GROUPED = 3
-"""Minimum number of possible thousands points for a column to be ambiguous."""
+"""Minimum number of points that may separate thousands to make a column ambiguous."""
 
 KINDS = ("int64", "float64", "timestamp")
 """Types that are tried for a text column, the narrowest first."""

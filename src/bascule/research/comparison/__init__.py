@@ -1,4 +1,4 @@
-"""Frontiers and audits: rules compared with each other, and designs with what they promise."""
+"""Frontiers, which compare rules, and audits, which compare a design with its guarantee."""
 
 from bascule.core.presenter import register_presenters
 

@@ -1,4 +1,4 @@
-"""The audit of a design: what it does in one world after the other, beside what is promised."""
+"""The audit of a design: its simulated error in many worlds, compared with its guarantee."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TIMES_STEADY, SHORTEST_CAP = 5, 20_000
-"""The cap on units, as a multiple of what the test needs in a steady world."""
+"""Default cap: this multiple of the mean units in a steady world, and at least `SHORTEST_CAP`."""
 
 BATTERY = (*NAMED, "null+steep", "null+late-failures")
-"""The worlds of an audit: wrong decisions are likeliest where no arm is better."""
+"""Names of the worlds of an audit; errors are likeliest in null worlds, without a best arm."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """What a rule did in one world.
+    """The simulated result of a rule in one world.
 
     `promised` is the error that its guarantee allows where it covers the world, and `reason` says
     why it does not; intervals have a confidence of 95 %.
@@ -60,7 +60,7 @@ class AuditRow:
 
     @property
     def error_interval(self) -> tuple[float, float]:
-        """Where the probability of a wrong decision lies (Wilson's interval)."""
+        """Wilson's 95 % interval for the probability of a wrong decision."""
         return wilson(self.wrong, self.runs)
 
     @property
@@ -87,7 +87,7 @@ class AuditRow:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Audit(Reported):
-    """A design in a battery of worlds, one row each.
+    """The result of an audit: a design simulated in several worlds, with a row for each.
 
     `left_out` has the worlds that could not be played, with the reason.
     """
@@ -128,12 +128,12 @@ class Audit(Reported):
         return pandas.DataFrame([_flat(row) for row in self.rows])
 
     def plot(self) -> Figure:
-        """Draw the share of wrong decisions in each world, beside what is promised."""
+        """Draw the share of wrong decisions in each world, and the error that is promised."""
         figure: Figure = presenter("audit_text").plot_audit(self)
         return figure
 
     def report(self) -> Any:
-        """Return what the audit has to say: where the promise holds, and a row for each world."""
+        """Return the report: the worlds in which the guarantee fails, and a row for each world."""
         return presenter("audit_text").report(self)
 
 
@@ -152,7 +152,7 @@ def audit(
     *,
     sides: int | None = None,
 ) -> Audit:
-    """Simulate a design in many worlds, and say which of them its guarantee covers.
+    """Simulate a design in many worlds, and compare its errors with its guarantee.
 
     - `design`: a design, or a rule, which the next arguments make a design.
     - `means`: the mean of each arm.
@@ -208,7 +208,7 @@ def audit(
 
 
 def usual_means(outcome: Outcome, arms: int = 2) -> tuple[float, ...]:
-    """Return means for an audit that is given none: the last arm is moderately better.
+    """Return the default means of an audit, of which the last is moderately better.
 
     >>> usual_means(Gaussian(2.0)), usual_means(Gaussian(2.0), arms=3)
     ((0.0, 0.2), (0.0, 0.0, 0.2))
@@ -219,7 +219,7 @@ def usual_means(outcome: Outcome, arms: int = 2) -> tuple[float, ...]:
         worse, better = (outcome.low + share * outcome.scale for share in (0.50, 0.55))
     else:
         spread = outcome.noise((0.0,) * arms).spread(0.0) if outcome.estimated else outcome.sigma
-        # Where there is a limit on one side only, stay well inside it.
+        # If outcomes have a limit on one side only, choose means well inside it.
         worse = next(
             (
                 end
@@ -235,7 +235,7 @@ def usual_means(outcome: Outcome, arms: int = 2) -> tuple[float, ...]:
 def _battery(
     base: World, design: Design, names: Sequence[str] | None
 ) -> tuple[list[tuple[str, World]], tuple[tuple[str, str], ...]]:
-    """Return the worlds to play, and those left out because the design cannot have them.
+    """Return the worlds to simulate, and those left out because they do not suit the design.
 
     A world that was asked for by name is never left out: it is refused with an error.
     """

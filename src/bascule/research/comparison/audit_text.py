@@ -1,4 +1,4 @@
-"""An audit as a report, and its figure."""
+"""The report and the figure of an audit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def headline(audit: Audit) -> str:
 
 
 def question(audit: Audit) -> str:
-    """Say what is promised, and what was played."""
+    """Describe the guarantee, and what was simulated."""
     design = audit.design
     assert design.max_units is not None
     return (
@@ -46,7 +46,7 @@ def question(audit: Audit) -> str:
 
 
 def cells(row: AuditRow) -> tuple[str, ...]:
-    """Return a row in words, under `HEADINGS`."""
+    """Return the cells of a row of the table, in the order of `HEADINGS`."""
     return (
         row.name,
         wrong_cell(row),

@@ -1,4 +1,4 @@
-"""The rules of a comparison: each along its knob, all held to one error."""
+"""The rules of a comparison: each with several settings, all at the same error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LEADERS = (0.5, 0.8)
 
 
 class RuleFamily(StrEnum):
-    """Rules that differ by their knob only."""
+    """Families of rules; in most of them, rules differ only by one setting, such as alpha."""
 
     PUBLISHED = "published"
     PEELING = "peeling"
@@ -37,7 +37,7 @@ class RuleFamily(StrEnum):
 
     @property
     def words(self) -> str:
-        """What a table and a figure call the family."""
+        """The name of the family in tables and figures."""
         return WORDS[self]
 
 
@@ -57,12 +57,12 @@ WORDS = {
 USUAL = tuple(
     family for family in RuleFamily if family not in (RuleFamily.PEERS, RuleFamily.STATED)
 )
-"""The families of a comparison that names none."""
+"""The default families of a comparison."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A rule at the delta that its family's proof asks for."""
+    """A rule in a comparison, with the delta at which its family's proof gives the error."""
 
     design: Design
     family: RuleFamily
@@ -70,7 +70,7 @@ class Contender:
 
     @property
     def label(self) -> str:
-        """What no other rule of a comparison is called."""
+        """A name that is unique among the rules of a comparison."""
         label = self.design.rule.label
         if self.family is RuleFamily.EFFECT:
             return f"{short_name(label)} informed"
@@ -78,7 +78,7 @@ class Contender:
 
     @property
     def calibration(self) -> Calibration:
-        """The delta in use and the error that the family's own proof gives it."""
+        """The delta of the rule, and the error that the family's own proof gives for it."""
         calibration = self.design.calibration
         if self.family is RuleFamily.PUBLISHED and not self.design.outcome.recurring:
             return Calibration(calibration.delta, self.error, "proven")
@@ -86,7 +86,7 @@ class Contender:
 
 
 def short_name(label: str) -> str:
-    """Return the rule and its knob, which say enough within a family.
+    """Shorten a label to the rule and its setting, which are unique within a family.
 
     >>> short_name("UCB_2 mixture radius"), short_name("Tilt_3, effect 1")
     ('UCB_2', 'Tilt_3')
@@ -96,7 +96,7 @@ def short_name(label: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A rule that was not played, and why."""
+    """A rule that was not simulated, and the reason."""
 
     label: str
     family: RuleFamily
@@ -113,7 +113,7 @@ def contenders(
     families: Sequence[RuleFamily] = USUAL,
     rules: Sequence[Rule] = (),
 ) -> list[Contender]:
-    """Return every rule of these families that ends without a cap, along its knob.
+    """Return the rules of some families at all settings with which they end without a cap.
 
     `rules` take part beside them, unless one of the families has them.
 
@@ -136,7 +136,7 @@ def contenders(
     for family in families:
         for rule in listed.get(family, ()):
             design = Design(names, outcome, rule, error=error, sides=1)
-            # The paper has no corollary on its error for units: what its theorems state is used.
+            # The paper has no corollary on the error for recurring outcomes, only its theorems.
             if family is RuleFamily.PUBLISHED and not outcome.recurring:
                 design = Design(names, outcome, rule, delta=corollary_delta(error, design))
             entries.append(Contender(design, family, error))
@@ -152,7 +152,7 @@ def contenders(
 
 
 def checked_rules(rules: Iterable[Rule | str]) -> tuple[tuple[RuleFamily, ...], tuple[Rule, ...]]:
-    """Return the families with these names, and the rules among them.
+    """Split a list into the families that it names and the rules that it contains.
 
     Without a name they are all families of this package. Any other name is an `InputError`.
 
@@ -172,7 +172,7 @@ def checked_rules(rules: Iterable[Rule | str]) -> tuple[tuple[RuleFamily, ...], 
 
 
 def checked_knobs(field: str, values: object) -> tuple[float, ...]:
-    """Return numbers in their order, without repetition.
+    """Return the numbers sorted and without repetition; raise an error for anything else.
 
     >>> checked_knobs("tilts", [3, 1, 3])
     (1.0, 3.0)
@@ -183,7 +183,7 @@ def checked_knobs(field: str, values: object) -> tuple[float, ...]:
 
 
 def refuse_twice(design: Design, **options: object) -> None:
-    """Raise `InputError` if an argument is given that the design has already."""
+    """Raise `InputError` for options that are given although a design already contains them."""
     for name, value in options.items():
         if value is not None:
             raise InputError(
@@ -194,7 +194,7 @@ def refuse_twice(design: Design, **options: object) -> None:
 
 
 def stalling(alphas: Sequence[float]) -> list[LeftOut]:
-    """Return the rules that cannot take part, because nothing makes their runs end.
+    """Return the rules that are left out because their runs might never end.
 
     >>> [entry.label for entry in stalling([1.5, 2])]
     ['UCB_1.5 mixture stop']
@@ -210,7 +210,7 @@ def stalling(alphas: Sequence[float]) -> list[LeftOut]:
 def _rules(
     alphas: Sequence[float], tilts: Sequence[float], effect: float | None, recurring: bool
 ) -> dict[RuleFamily, list[Rule]]:
-    """Return the rules of each family that there are for outcomes that recur, or do not."""
+    """Return the rules of each family, for outcomes that recur or for those that come once."""
     published: list[Rule] = [*(UCB(alpha) for alpha in alphas), ETCPrime(), ETC()]
     rules: dict[RuleFamily, list[Rule]] = {
         RuleFamily.PUBLISHED: published,

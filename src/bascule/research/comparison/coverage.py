@@ -1,4 +1,4 @@
-"""Which worlds the guarantee of a design covers; docs/research/coverage.md has the proofs."""
+"""Which worlds a design's guarantee covers; docs/research/coverage.md has the proofs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from bascule.core.outcomes.noise import Noise
 from bascule.simulation.worlds.world import Trend, World
 
 SLOW = 0.05
-"""How far a trend may move within a block, in standard deviations: 1.00125 times the variance."""
+"""Maximum move of a trend within a block, in standard deviations; it adds 0.125 % of variance."""
 
 
 def why_not_covered(design: Design, world: World) -> str | None:
-    """Return why the guarantee of a design says nothing about a world; None where it holds.
+    """Return why the guarantee of a design does not cover a world; None if it does.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05, sides=1)
@@ -34,7 +34,7 @@ def why_not_covered(design: Design, world: World) -> str | None:
 
 
 def promised_error(design: Design, world: World) -> float:
-    """Return the probability of a wrong decision that the guarantee allows in a world it covers.
+    """Return the probability of a wrong decision that the guarantee allows, if it covers the world.
 
     With a tie for the first place either of two arms may be taken for the better one.
 

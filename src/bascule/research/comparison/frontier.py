@@ -1,4 +1,4 @@
-"""The frontier: regret against decision time for every rule, at the same error and guarantee.
+"""The frontier: regret and decision time of many rules at the same error.
 
 A rule dominates others whose guarantee is no stronger than its own. Rules whose guarantee only
 their authors state dominate none and are never efficient: what they save may be errors.
@@ -52,10 +52,10 @@ AFFORDABLE = 100_000
 """Number of units per run above which a rule is played less often."""
 
 ON_GPU = 40
-"""How many times as many units runs may take on a GPU, which plays about 100 times as fast."""
+"""Factor of `AFFORDABLE` on a GPU, which simulates about 100 times as fast."""
 
 FEWEST = 50
-"""A rule that takes part is played this often, or as often as was asked for."""
+"""Minimum number of runs of a rule, unless fewer were asked for."""
 
 TOO_MANY = 5_000_000
 """A rule whose runs take more units than this is left out."""
@@ -63,7 +63,7 @@ TOO_MANY = 5_000_000
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Frontier(Reported):
-    """Rules on the same arms at the same error, and which of them dominate which.
+    """A comparison of rules on the same arms at the same error.
 
     Every rule runs until it decides.
 
@@ -91,12 +91,12 @@ class Frontier(Reported):
     sides: int = 1
 
     def of(self, family: RuleFamily) -> tuple[Point, ...]:
-        """The points of one family, along its knob."""
+        """The results of the rules of one family, ordered by its setting."""
         return tuple(point for point in self.points if point.family is family)
 
     @property
     def efficient(self) -> tuple[Point, ...]:
-        """The rules that no other one is known to dominate."""
+        """The rules with a guarantee of this package that no other rule is known to dominate."""
         return tuple(point for point in self.points if point.efficient)
 
     @property
@@ -110,7 +110,7 @@ class Frontier(Reported):
         return tuple(by_label[label] for label in first if all(label in other for other in rest))
 
     def to_dict(self) -> dict[str, Any]:
-        """The comparison as plain data; `bascule frontier --json` prints it."""
+        """Return plain data; `bascule frontier --json` prints it."""
         return {
             "means": list(self.means),
             "outcome": as_data(self.outcome),
@@ -128,7 +128,7 @@ class Frontier(Reported):
         }
 
     def rows(self) -> list[CsvRow]:
-        """One row a rule, as `frontier.csv` and `to_frame` have it."""
+        """Return a row for each rule, for `frontier.csv` and `to_frame`."""
         return [
             {
                 "rule": point.label,
@@ -153,14 +153,14 @@ class Frontier(Reported):
         ]
 
     def to_frame(self) -> Any:
-        """One row a rule as a pandas data frame (pandas has to be installed)."""
+        """Return a pandas data frame with a row for each rule (pandas has to be installed)."""
         require("analyze", "a data frame", "pandas")
         import pandas
 
         return pandas.DataFrame(self.rows())
 
     def plot(self) -> Figure:
-        """Regret against decision time, a curve for each family."""
+        """Draw regret against decision time, with a curve for each family."""
         figure: Figure = presenter("frontier_report").draw_frontier(self)
         return figure
 
@@ -177,7 +177,7 @@ class Frontier(Reported):
             )
 
     def report(self) -> Any:
-        """Return what the comparison has to say: which rules win, and a row for each."""
+        """Return the report: which rules dominate those of the paper, and a row for each rule."""
         return presenter("frontier_report").report(self)
 
 
@@ -196,7 +196,7 @@ def frontier(
     rules: Iterable[Rule | str] = (),
     sides: int | None = None,
 ) -> Frontier:
-    """Simulate every rule along its knob at the same error, and say which dominates which.
+    """Simulate rules with several settings at the same error, and find which dominate others.
 
     - `means`: the mean of each arm.
     - `outcome`: the outcome model; or a design, whose rule is compared with the other rules for its
@@ -242,7 +242,7 @@ def frontier(
     entries = contenders(arms, outcome, error, effect, alphas, tilts, asked, own_rules)
     means = shown = checked_means(means, arms, outcome)
     if goal == "decrease":
-        # Rules are compared where more is better, on reflected outcomes.
+        # Rules are compared as if a higher mean were better, so outcomes are mirrored.
         means = tuple(outcome.reflected(mean) for mean in means)
     oracle = oracle_of(means, outcome, error)
     runs = checks.whole("runs", runs, 2, "standard errors need two; 1000 is a good start")
@@ -285,7 +285,7 @@ def frontier(
 
 
 def budget_for(runs: int) -> Budget:
-    """Return how often rules are played where `runs` were asked for.
+    """Return the budget that gives each rule up to `runs` runs, fewer if its runs are long.
 
     >>> [budget_for(1000).runs(units) for units in (50_000.0, 300_000.0, 6_000_000.0)]
     [1000, 333, 0]
@@ -311,7 +311,7 @@ def _point(entry: Contender, played: Simulation, oracle: float) -> Point:
 
 
 def _ranked(points: Sequence[Point]) -> tuple[Point, ...]:
-    """The points with those that dominate them.
+    """Return the points, each with the labels of the points that dominate it.
 
     Dominance is transitive, so a dominated point always has an efficient one above it. These come
     first, and among them the ones that are good at both.
@@ -330,7 +330,7 @@ def _ranked(points: Sequence[Point]) -> tuple[Point, ...]:
 
 
 def _too_long(entry: Contender, effort: float, means: tuple[float, ...]) -> LeftOut:
-    """A rule of which even a few runs would take too long."""
+    """Return the entry for a rule that is left out because even a few runs would take too long."""
     units = _units(entry, effort, means)
     slow = ", slow to simulate" if effort > units else ""
     reason = f"about {float(f'{units:.2g}'):,.0f} units a run{slow}"

@@ -1,4 +1,4 @@
-"""A frontier as a report and as a picture."""
+"""The report and the figure of a frontier."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ HEADINGS = ("rule", "regret", "decision time", "× limit", "wrong %", "dominated
 
 
 def title(frontier: Frontier) -> str:
-    """Say what is compared, in one line."""
+    """Describe the comparison in one line: means, outcomes, effect and error."""
     effect = "" if frontier.effect is None else f", effect {frontier.effect:g}"
     error = f"error {percent(frontier.sides * frontier.error)}, {sides_words(frontier.sides)}"
     return f"means {shown(frontier.means)}, {frontier.outcome.words}{effect}, {error}"
 
 
 def cells(point: Point) -> tuple[str, ...]:
-    """Return the row of a rule under `HEADINGS`, in a table with a part for each family."""
+    """Return the cells of a rule's row in the table, in the order of `HEADINGS`."""
     return (
         _shown_name(point),
         str(point.regret),
@@ -64,12 +64,12 @@ def cells(point: Point) -> tuple[str, ...]:
 
 
 def _shown_name(point: Point) -> str:
-    """Return the name of a rule within its family; rules that were given have none in common."""
+    """Return a rule's name for its place under its family: short, unless the family is mixed."""
     return point.label if point.family in UNJOINED else short_name(point.label)
 
 
 def wrong_cell(row: Point | AuditRow) -> str:
-    """Return the share of wrong decisions in percent, marked where it is too large."""
+    """Return the share of wrong decisions in percent, marked if it is significantly too large."""
     low, high = (part(end, digits=2) for end in row.error_interval)
     return f"{part(row.error_rate)}{'!' if row.broken else ''} ({low}-{high})"
 
@@ -82,7 +82,7 @@ def _dominators(point: Point) -> str:
 
 
 def verdict(frontier: Frontier) -> str:
-    """Say which rules cost less and decide sooner than every rule of the paper, if some do."""
+    """Say which rules cost less and decide sooner than every published rule, if any do."""
     published = frontier.of(RuleFamily.PUBLISHED)
     if not published:
         return "No rule of the paper was played as published."
@@ -102,7 +102,7 @@ def verdict(frontier: Frontier) -> str:
 
 
 def notes(frontier: Frontier) -> tuple[str, ...]:
-    """Say how to read the table, and which rules were not played."""
+    """Explain how to read the table, and which rules were not simulated."""
     lines = [
         sentence(error_words(frontier.error, len(frontier.means))),
         f"× limit: what a rule had learnt when it decided, over the {number(frontier.oracle)} "
@@ -133,7 +133,7 @@ def notes(frontier: Frontier) -> tuple[str, ...]:
 
 
 def _excess(point: Point) -> str:
-    """Say that a rule was wrong more often than it may be, by more than chance."""
+    """Say that a rule was wrong significantly more often than its guarantee allows."""
     low, high = (percent(end, digits=2) for end in point.error_interval)
     allowed = "its author states" if point.stated else "is guaranteed"
     return (
@@ -143,7 +143,7 @@ def _excess(point: Point) -> str:
 
 
 def report(frontier: Frontier) -> Report:
-    """Return a frontier as a report: the verdict, and a row for each rule under its family."""
+    """Return the report of a frontier: the verdict, and a row for each rule, grouped by family."""
     rows: list[Cells] = []
     strong: list[int] = []
     family: RuleFamily | None = None
@@ -173,31 +173,31 @@ LOOKS: dict[RuleFamily, Series] = {
 }
 
 UNJOINED = (RuleFamily.GIVEN, RuleFamily.STATED)
-"""Families whose rules are not along one curve."""
+"""Families whose rules are not joined by a curve."""
 
 LOG_FROM = 6.0
-"""Regret has a log scale when the largest is this many times the smallest."""
+"""Regret has a log scale if the largest is more than this multiple of the smallest."""
 
 MARK, NAME_SIZE = 6.5, 9.0
-"""The sizes of a mark and of the name beside it."""
+"""The sizes, in points, of a mark and of the label beside it."""
 
 HALF_MARK = 3.9
 """Half the size of a mark, including its edge."""
 
 DIRECTIONS, DISTANCES = 16, (8.0, 14.0, 22.0, 32.0)
-"""The places that are tried for a name: this many around its point, at each of these distances."""
+"""Places that are tried for a label: this many directions, at each of these distances in points."""
 
 FEW_CURVES = 2
-"""Up to this many curves have the names of their rules in full; more have the knobs only."""
+"""With up to this many curves, labels are full names of rules; with more, settings only."""
 
 Spot = tuple[float, float]
-"""A place in the figure."""
+"""Coordinates of a place in the figure."""
 
 SHADE, QUIET = "#f3f1ec", "#555555"
 
 
 def draw_frontier(frontier: Frontier) -> Figure:
-    """Regret against decision time, a curve for each family.
+    """Draw regret against decision time, with a curve for each family.
 
     Filled points are efficient. In the shaded region some rule both costs less and decides sooner.
     Rules that are compared apart are grey, carry the share of their wrong decisions, and shade
@@ -247,7 +247,7 @@ def _scale(axis: Axes, frontier: Frontier) -> None:
 
 
 def _shade(axis: Axes, frontier: Frontier) -> None:
-    """Where a rule would be known to be dominated, if its own place were known exactly."""
+    """Shade the region in which a rule without sampling error would be known to be dominated."""
     corners = sorted(_upper(point) for point in frontier.points if not point.stated)
     if not corners:
         return
@@ -281,7 +281,7 @@ def _curve(axis: Axes, points: Sequence[Point], look: Series, title: str) -> Non
 
 
 def _joined(points: Sequence[Point]) -> list[Point]:
-    """The points along the curve of their family; those of rules that were given have none."""
+    """Return the points to join by a curve; only the first one if the family has no curve."""
     along = [point for point in points if point.along_curve is not None]
     return along if along and along[0].family not in UNJOINED else list(points)[:1]
 
@@ -291,13 +291,13 @@ def _place(point: Point) -> Spot:
 
 
 def _upper(point: Point) -> Spot:
-    """The upper ends of both bars of a point."""
+    """Return the upper ends of the error bars of a point."""
     time, regret = point.decision_time, point.regret
     return time.mean + STANDARD_ERRORS * time.se, regret.mean + STANDARD_ERRORS * regret.se
 
 
 def _name(point: Point, full: bool) -> str:
-    """The label of a point: the knob of its rule, or its name."""
+    """Return the label of a point: the setting of its rule, or its name."""
     knob = point.design.rule.knob
     if point.stated:
         return f"{pretty(_shown_name(point))}, {percent(point.error_rate)} wrong"
@@ -307,13 +307,13 @@ def _name(point: Point, full: bool) -> str:
 
 
 def _name_points(figure: Figure, axis: Axes, frontier: Frontier) -> None:
-    """Write beside every point; those of the paper and the efficient ones choose their place first.
+    """Label the points, beginning with the efficient ones and those of the paper.
 
     A name for which there is no free place is left out.
     """
     from matplotlib.transforms import Bbox
 
-    # Only a figure that is laid out says where its parts are.
+    # The positions of the parts of a figure are known only after its layout.
     figure.draw_without_rendering()
     legend = axis.get_legend()
     assert legend is not None
@@ -342,7 +342,7 @@ def _name_points(figure: Figure, axis: Axes, frontier: Frontier) -> None:
 
 
 def _around(wide: float, tall: float) -> list[Spot]:
-    """Return where the middle of a name may be, seen from its point; near places come first.
+    """Return offsets of a label's centre from its point, the nearest first.
 
     `wide` and `tall` are half of its size.
     """

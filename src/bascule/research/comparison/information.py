@@ -1,4 +1,4 @@
-"""The information of a test at its decision, and the least that any test needs."""
+"""The information that a test has at its decision, and the minimum that any test needs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bascule.theory.limit import oracle_information, spread_between
 
 
 def information(simulation: Simulation) -> Estimate:
-    """Return `n m / (n + m)` of the mean units of the best arm and its nearest rival.
+    """Return `n m / (n + m)`, where n and m are mean units of the best arm and its nearest rival.
 
     Where several rivals are equally near, m is their average. The limit that no rule can beat is
     about mean units. The standard error follows by the delta method.
@@ -37,7 +37,7 @@ def information(simulation: Simulation) -> Estimate:
 
 
 def oracle_of(means: Sequence[float], outcome: Outcome, error: float) -> float:
-    """Return the least information on the two best arms that any rule needs.
+    """Return the minimum information on the two best arms that any rule needs at this error.
 
     >>> import bascule as bs
     >>> round(oracle_of([0.05, 0.06], bs.Bernoulli(), 0.05))
@@ -51,7 +51,7 @@ def oracle_of(means: Sequence[float], outcome: Outcome, error: float) -> float:
             "without it no rule is right",
         )
     if outcome.recurring:
-        # No rule learns more of a unit than its own mean.
+        # At best, a rule learns the own mean of each unit, so only the spread of these counts.
         spread, _ = outcome.unit_spreads
         if spread == 0:
             raise InputError(

@@ -1,4 +1,4 @@
-"""What one rule of a comparison costs, when it decides, and which others it dominates."""
+"""The result of one rule in a comparison: regret, decision time, errors and dominance."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bascule.simulation import Estimate
 from bascule.simulation.shares import wilson
 
 STANDARD_ERRORS = 2.0
-"""A difference counts when it is this many times its standard error."""
+"""A difference is significant if it exceeds this multiple of its standard error."""
 
 STRENGTHS: tuple[Guarantee, ...] = (STATED, "as published", "asymptotic", "gaussian", "proven")
 """Kinds of guarantees, the weakest first."""
@@ -21,7 +21,7 @@ STRENGTHS: tuple[Guarantee, ...] = (STATED, "as published", "asymptotic", "gauss
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What one rule costs, when it decides, and what it had to learn for that.
+    """The result of one rule: its regret, decision time, information and errors.
 
     `information` is that of the best arm and its nearest rival at the decision, as a multiple of
     the least that any rule needs, and `wrong` the number of runs with a wrong decision.
@@ -43,7 +43,7 @@ class Point:
 
     @property
     def along_curve(self) -> float | None:
-        """Where the rule lies along the curve of its family; None if it lies beside it."""
+        """The position of the rule on the curve of its family; None if it is not on a curve."""
         return self.design.rule.curve_value
 
     @property
@@ -53,27 +53,27 @@ class Point:
 
     @property
     def error_interval(self) -> tuple[float, float]:
-        """Where the probability of a wrong decision lies, at 95 % (Wilson's interval)."""
+        """Wilson's 95 % interval for the probability of a wrong decision."""
         return wilson(self.wrong, self.runs)
 
     @property
     def broken(self) -> bool:
-        """Whether wrong decisions are significantly more frequent than the rule allows itself."""
+        """Whether wrong decisions are significantly more frequent than the rule's stated error."""
         return self.error_interval[0] > self.calibration.error
 
     @property
     def stated(self) -> bool:
-        """Whether only the author of the rule states its error, so that it is compared apart."""
+        """Whether the error has no proof here, only a statement by the authors of the rule."""
         return self.calibration.guarantee == STATED
 
     @property
     def strength(self) -> int:
-        """How strong the guarantee is: its place among `STRENGTHS`."""
+        """The strength of the guarantee: its index in `STRENGTHS`."""
         return STRENGTHS.index(self.calibration.guarantee)
 
     @property
     def efficient(self) -> bool:
-        """Whether the package itself guarantees the error, and no rule is known to dominate."""
+        """Whether this package guarantees the error, and no other rule is known to dominate it."""
         return not self.stated and not self.dominated_by
 
     def dominates(self, rival: Point) -> bool:

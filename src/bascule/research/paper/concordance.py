@@ -1,4 +1,4 @@
-"""The concordance: each place of the paper, and where bascule has it.
+"""The concordance: for each result of the paper, where bascule has it.
 
 The table is `concordance.toml`. `bascule paper --list` prints it, and docs/research/concordance.md
 is made from it. The numbers of theorems, lemmas and equations are those of the AISTATS text, in
@@ -21,7 +21,7 @@ depends on the seed is "not shown". Written by `python -m bench.concordance`."""
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A place of the paper and what there is for it.
+    """A place of the paper, with the functions, pages and claims about it.
 
     - `place`: section, theorem, equation, algorithm, figure or remark
     - `subject`: what it is about, in a few words
@@ -44,7 +44,7 @@ def _text(name: str) -> str:
 
 
 ENTRIES = tuple(Entry(**row) for row in tomllib.loads(_text("concordance.toml"))["entries"])
-"""The places of the paper in its order."""
+"""The entries, in the order of the paper."""
 
 
 @cache
@@ -56,13 +56,13 @@ def recorded() -> dict[str, str]:
 
 @cache
 def readings() -> dict[str, str]:
-    """Return what each claim is judged by, where it is not the paper as printed."""
+    """Return the reading of each claim that is not judged as printed in the paper."""
     rows = [row for part in tomllib.loads(_text("claims.toml")).values() for row in part]
     return {row["id"]: row["reading"] for row in rows if "reading" in row}
 
 
 def claims_with_verdicts(entry: Entry) -> str:
-    """Return the claims of a place, each with its verdict; a new one has none on record."""
+    """Return the claims of a place, each with its recorded verdict, if there is one."""
     return ", ".join(
         f"{name} ({', '.join(filter(None, (recorded().get(name), readings().get(name))))})"
         for name in entry.claims

@@ -1,4 +1,4 @@
-"""The mean of means against the total mean: what a wait does to them, and what UCB-MM does.
+"""Comparison of the mean of means and the total mean, after a wait and along runs of UCB-MM.
 
 Where the ages of an arm's units do not depend on their outcomes, the variance of a mean with shares
 `s_u` is `sigma_unit^2 sum s_u^2 + sigma_noise^2 sum s_u^2 / age_u`. With equal shares the first sum
@@ -29,15 +29,15 @@ MARKS = (100, STAGES)
 """Stages at which the estimators are compared."""
 
 TOGETHER = 100
-"""Number of runs that are played side by side, so that their units stay in the cache."""
+"""Number of runs that are simulated together; more would not fit into the CPU's cache."""
 
 FEW, WAIT = 3, 1000
-"""The units that an arm has from the start, and the stages during which it gets no other."""
+"""The units that an arm has at first, and the number of stages in which it gets no others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """How far the two estimators of an arm are off after a stage, one number a run."""
+    """The errors of both estimators of an arm's mean after a stage, one per run."""
 
     stage: int
     arm: int
@@ -47,14 +47,14 @@ class Errors:
 
     @property
     def squares_ratio(self) -> Estimate:
-        """The mean squared error of the total mean over that of the mean of means."""
+        """The ratio of mean squared errors: total mean over mean of means."""
         top, bottom = self.of_total**2, self.of_means**2
         value = float(top.mean() / bottom.mean())
         return Estimate(value, Estimate.of(top - value * bottom).se / float(bottom.mean()))
 
 
 def variance(ages: Sequence[float], weight: Weight) -> float:
-    """The variance of a mean of units with these ages, if nothing else told them apart.
+    """Return the variance of a weighted mean of units whose ages are independent of outcomes.
 
     >>> from bascule.core.procedures.recurrent import equal_weight, outcome_weight
     >>> variance([4, 4], equal_weight) == variance([4, 4], outcome_weight)
@@ -69,7 +69,7 @@ def variance(ages: Sequence[float], weight: Weight) -> float:
 
 
 def ages_after_wait(arrivals: int, wait: int = WAIT) -> list[int]:
-    """The ages in an arm that had `FEW` units, none for `wait` stages, then one a stage.
+    """Return the ages in an arm that got `FEW` units, none for `wait` stages, then one per stage.
 
     >>> ages_after_wait(2, wait=10)
     [12, 12, 12, 2, 1]
@@ -79,7 +79,7 @@ def ages_after_wait(arrivals: int, wait: int = WAIT) -> list[int]:
 
 @lru_cache(maxsize=2)
 def along_runs(runs: int, seed: int) -> tuple[Errors, ...]:
-    """Both estimators along runs of UCB-MM, which go on after the decision; every outcome is drawn.
+    """Return the errors of both estimators in simulated runs of UCB-MM without stopping.
 
     >>> [(each.stage, each.arm) for each in along_runs(2, 0)[:3]]
     [(100, 0), (100, 1), (300, 0)]
@@ -95,7 +95,7 @@ def along_runs(runs: int, seed: int) -> tuple[Errors, ...]:
 
 
 def _played(runs: int, generator: np.random.Generator) -> list[FloatArray]:
-    """For each mark and arm: units and the errors of both estimators, by run."""
+    """Return, for each stage of `MARKS` and each arm, units and both errors of each run."""
     radii = _radii()
     totals, effects = np.zeros((STAGES, runs)), np.zeros((STAGES, runs))
     joined = np.zeros((len(MEANS), STAGES, runs))

@@ -1,4 +1,4 @@
-"""The world of the paper's i.i.d. experiments: two Gaussian arms with means 0 and 1, sigma 1."""
+"""The setting of the paper's i.i.d. experiments: two Gaussian arms, means 0 and 1, sigma 1."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ FAMILY: tuple[Rule, ...] = (UCB(1.5), UCB(2), UCB(4), UCB(32))
 RULES: tuple[Rule, ...] = (*FAMILY, ETC(), ETCPrime())
 
 NEAR_UCB = UCB(1.05)
-"""Stands for UCB, whose alpha of 1 has no bounded decision time."""
+"""Rule in place of UCB, whose alpha of 1 does not bound the decision time."""
 
 SHORT_GRID = (4.0, 12.0, 20.0)
-"""Where it is measured: its runs are up to a hundred times longer than the others'."""
+"""log(1/delta) at which `NEAR_UCB` is simulated; its runs are up to 100 times longer."""
 
 
 def design(
@@ -35,7 +35,7 @@ def design(
     arms: Sequence[str] = ARMS,
     max_units: int | None = None,
 ) -> Design:
-    """Return the design of one point.
+    """Return the design for a rule and a log(1/delta).
 
     >>> design(ETC(), 4).calibration.delta == math.exp(-4)
     True
@@ -44,7 +44,7 @@ def design(
 
 
 def points() -> tuple[FigureCell, ...]:
-    """Everything that is simulated for the i.i.d. setting.
+    """Return the simulations that the i.i.d. setting needs.
 
     >>> len(points())
     63

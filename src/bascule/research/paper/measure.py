@@ -1,4 +1,4 @@
-"""What a section of the paper measures: simulations at points, kept run by run.
+"""Simulations that figures and claims of the paper need, with the results of every run.
 
 All points draw from the same seed, so run k of one can be set against run k of another; whatever
 they share is then in the standard error of their difference.
@@ -28,15 +28,15 @@ __all__ = ["CsvRow", "FigureCell", "Flags", "Measurements", "Quantity", "Sheet",
 Quantity = Literal["regret", "decision_time"]
 
 Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
-"""Whether something is so, for each run."""
+"""A truth value for each run."""
 
 FEWEST = 100
-"""No claim is judged on fewer runs than these."""
+"""Minimum number of runs to judge a claim."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """What a figure of the paper becomes: a drawing and its table."""
+    """A reproduced figure of the paper, and the table of its numbers."""
 
     figure: Figure
     rows: Sequence[CsvRow]
@@ -44,7 +44,7 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True)
 class FigureCell:
-    """One cell of a figure: a rule at one log(1/delta), on arms with these means.
+    """One point of a figure: a rule at one log(1/delta), on arms with these means.
 
     - `part`: a point whose runs are long gets one run in so many
     - `other`: what sets it apart from the point with the same rule
@@ -60,22 +60,22 @@ class FigureCell:
 
     @property
     def world(self) -> World:
-        """What the point is played in."""
+        """The world in which the point is simulated."""
         noise = None if self.sigma is None else Normal(self.sigma)
         return World(self.means, noise=noise)
 
     @property
     def rule(self) -> str:
-        """The name of the rule, and what is other than usual."""
+        """The name of the rule, followed by what sets this point apart."""
         return f"{self.design.rule.label}{self.other}"
 
     def runs(self, runs: int) -> int:
-        """How many of the runs it gets; standard errors need two."""
+        """Return how many of the runs asked for this point gets."""
         return part_of(runs, self.part)
 
 
 def part_of(runs: int, part: int) -> int:
-    """Return one run in `part` of those asked for, and at least `FEWEST` where that many were.
+    """Return `runs` divided by `part`, but at least `FEWEST`, or `runs` if these are fewer.
 
     >>> part_of(10_000, 20), part_of(1000, 20), part_of(60, 20)
     (500, 100, 60)
@@ -85,18 +85,18 @@ def part_of(runs: int, part: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Measurements:
-    """Simulations by rule and log(1/delta), and how many runs a point were asked for."""
+    """Simulations by rule and log(1/delta), and the number of runs asked for per point."""
 
     simulations: Mapping[tuple[str, float], Simulation]
     asked: int = 0
 
     def at(self, rule: str, log_inverse_delta: float) -> Simulation:
-        """The simulation of one point."""
+        """Return the simulation of one point."""
         return self.simulations[rule, log_inverse_delta]
 
     @property
     def runs(self) -> int:
-        """The runs that were asked for, which a point gets unless its runs are long."""
+        """The number of runs asked for; points with long runs have fewer."""
         return self.asked or max(simulation.runs for simulation in self.simulations.values())
 
     @property
@@ -119,7 +119,7 @@ def measure(
     before: int = 0,
     total: int = 0,
 ) -> Measurements:
-    """Simulate every point.
+    """Simulate all points, and return their measurements.
 
     `progress` is called with the rule, the runs done in all, `before` of them earlier, and `total`.
     """

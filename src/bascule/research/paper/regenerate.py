@@ -1,4 +1,4 @@
-"""`regenerate`: every figure and claim of the paper, from simulations made here and now."""
+"""`regenerate`: reproduce all figures of the paper and judge all its claims by new simulations."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from bascule.research.paper.measure import FigureCell, Measurements, Quantity, S
 from bascule.simulation.engines.backends.threads import Stages
 
 PAGES = ("claims.md", "claims.json")
-"""Written last: where they are, everything else is."""
+"""Files that are written last, so that a folder with them is complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What is simulated for a part of the paper, and the figures and claims that come of it.
+    """A part of the paper: its simulations, and the figures and claims that are based on them.
 
     A figure is made from the measurements and the seed, a claim from the measurements alone.
     """
@@ -79,7 +79,7 @@ def _stated(row: dict[str, Any], grid: Sequence[float]) -> Stated:
 
 
 def _pairs(row: Mapping[str, list[list[str]]]) -> list[tuple[Quantity, str, str]]:
-    """The quantities, each with two rules of which the first is claimed to stay below."""
+    """Return (quantity, rule with the lower value, rule with the higher value) as claimed."""
     pairs: list[tuple[Quantity, str, str]] = []
     for quantity in get_args(Quantity):
         for rules in row.get(f"{quantity}_rises", ()):

@@ -1,4 +1,4 @@
-"""The world of the paper's unit experiments: units keep giving outcomes, both spreads are 1."""
+"""The setting of the paper's unit experiments: recurring outcomes, with both spreads 1."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ ENDS = (GRID[0], GRID[-1])
 MIDDLE = 12.0
 
 NEAR_UCB = UCB(1.1)
-"""Stands for UCB-MM. Its runs are up to a hundred times longer than the others'."""
+"""Rule in place of UCB-MM. Its runs are up to 100 times longer than those of other rules."""
 NEAR_PART = 20
 
 UCB_MM, UCB_PART, UCB_CAP = UCB(1.0), 20, 20_000
-"""UCB-MM itself, whose decision time has no bound: a run ends, undecided, at the cap."""
+"""UCB-MM itself: one run in so many, with a cap, since its decision time has no bound."""
 
 SPREAD_RULE = UCB(4)
-"""Played with one of the spreads doubled."""
+"""Rule that is also simulated with either spread doubled."""
 SPREAD_PART = 4
 MORE_NOISE = Recurrent(sigma_unit=1.0, sigma_noise=2.0)
 MORE_SPREAD = Recurrent(sigma_unit=2.0, sigma_noise=1.0)
@@ -38,7 +38,7 @@ SPREAD_NAME = f"{SPREAD_RULE.label} with units twice as different"
 def design(
     rule: Rule, log_inverse_delta: float, outcome: Recurrent = OUTCOME, cap: int | None = None
 ) -> Design:
-    """The design of one point.
+    """Return the design for a rule and a log(1/delta).
 
     >>> design(UCB(2), 4).outcome
     Recurrent(sigma_unit=1.0, sigma_noise=1.0)
@@ -47,7 +47,7 @@ def design(
 
 
 def points() -> tuple[FigureCell, ...]:
-    """Everything that is simulated for the unit setting.
+    """Return the simulations that the unit setting needs.
 
     >>> len(points())
     36

@@ -1,4 +1,4 @@
-"""Rules of other tools and papers, for comparison only: simulated, and outside all guarantees.
+"""Rules of other tools and papers, which can be simulated for comparison, without guarantees.
 
 `RIVALS` are played by `simulate`. Tests with a plan of their own are played by the benchmark:
 `boundaries` and `group_sequential` (tests of pairs), `best_arm`, and `bayesian_trial`.

@@ -18,10 +18,10 @@ from bascule.core.types import FloatArray, IntArray
 BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
 
 SUPERIOR, ALIKE, OPEN = range(3)
-"""How a trial ends."""
+"""The possible endings of a trial: a superior arm, equivalence, or neither."""
 
 CELLS_OF_DIFFERENCE = 20
-"""Cells of the grid within the difference up to which arms are alike."""
+"""Number of grid cells that `Trial.difference`, the limit of equivalence, is divided into."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Trial:
 
 
 class Trials(NamedTuple):
-    """How trials ended: the outcome, the arm that was called superior or -1, patients by arm."""
+    """The results of trials: how each ended, its superior arm or -1, and its patients by arm."""
 
     ending: IntArray
     superior: IntArray
@@ -50,20 +50,20 @@ class Trials(NamedTuple):
 
     @property
     def size(self) -> FloatArray:
-        """The patients of each trial."""
+        """The number of patients of each trial."""
         size: FloatArray = self.patients.sum(axis=1)
         return size
 
 
 class Posterior(NamedTuple):
-    """Probabilities of cells, and of rates up to the middle of each cell, by trial and arm."""
+    """Posterior of each trial and arm: probability per grid cell, and up to each cell's middle."""
 
     cells: FloatArray
     below: FloatArray
 
 
 def posterior(events: FloatArray, patients: FloatArray, width: float) -> Posterior:
-    """Return the posteriors of rates on cells of this width."""
+    """Return the posteriors of event rates on a grid with cells of this width."""
     middles = np.arange(width / 2, 1.0, width)
     density = events[..., None] * np.log(middles)
     density += (patients - events)[..., None] * np.log1p(-middles)
@@ -74,7 +74,7 @@ def posterior(events: FloatArray, patients: FloatArray, width: float) -> Posteri
 
 
 def chances_to_be_best(rates: Posterior, active: BoolArray) -> FloatArray:
-    """Return the probability of each active arm to have the lowest rate of them."""
+    """Return each active arm's probability of having the lowest rate of all active arms."""
     above = np.where(active[..., None], 1.0 - rates.below, 1.0)
     chances = np.empty(active.shape)
     for arm in range(active.shape[1]):
@@ -86,7 +86,7 @@ def chances_to_be_best(rates: Posterior, active: BoolArray) -> FloatArray:
 
 
 def chance_to_be_alike(rates: Posterior, active: BoolArray) -> FloatArray:
-    """Return the probability that rates of active arms lie within the difference."""
+    """Return the probability that all active arms' rates lie within `Trial.difference`."""
     shifted = np.ones_like(rates.below)
     shifted[..., :-CELLS_OF_DIFFERENCE] = rates.below[..., CELLS_OF_DIFFERENCE:]
     within = np.where(active[..., None], shifted - rates.below, 1.0)
@@ -98,7 +98,7 @@ def chance_to_be_alike(rates: Posterior, active: BoolArray) -> FloatArray:
 
 
 def shares_with_floor(chances: FloatArray, active: BoolArray, floor: float) -> FloatArray:
-    """Return shares that follow the chances, none of an active arm below the floor.
+    """Return shares in proportion to chances, but at least the floor for every active arm.
 
     >>> shares_with_floor(np.array([[0.9, 0.1, 0.0]]), np.array([[True, True, True]]), 0.2).round(2)
     array([[0.6, 0.2, 0.2]])
@@ -116,7 +116,7 @@ def shares_with_floor(chances: FloatArray, active: BoolArray, floor: float) -> F
 
 
 def play(trial: Trial, rates: tuple[float, ...], runs: int, rng: np.random.Generator) -> Trials:
-    """Return how trials end where the arms have these rates."""
+    """Simulate trials whose arms have these true rates."""
     arms, enrolled = len(rates), trial.data_looks[0]
     width = trial.difference / CELLS_OF_DIFFERENCE
     shares = np.full((runs, arms), 1.0 / arms)
@@ -132,7 +132,7 @@ def play(trial: Trial, rates: tuple[float, ...], runs: int, rng: np.random.Gener
     waiting = arrivals(enrolled)
     joined[running] += waiting[0]
     for by_look in trial.randomised:
-        # The outcomes of those who joined until the look before are known at this one.
+        # At each look, the outcomes of patients who joined before the previous look are known.
         patients[running] += waiting[0]
         events[running] += waiting[1]
         waiting = arrivals(by_look - enrolled)

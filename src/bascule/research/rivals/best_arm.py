@@ -17,7 +17,7 @@ from bascule.simulation.kernels.compiled import Kernel, compile_loop
 from bascule.simulation.random import WORDS, WordArray, seed_stream, uniform
 
 TRACKING, RACING = range(2)
-"""The two rules."""
+"""Codes of the two rules: track-and-stop and racing."""
 
 SMALLEST_RATE = 1e-6
 """Estimated rates are kept this far from 0 and 1."""
@@ -25,20 +25,20 @@ SMALLEST_RATE = 1e-6
 MOST_UNITS = 1_000_000
 
 RENEWED = 100
-"""Shares are computed anew after every unit, and later whenever units have grown by 1 / 100."""
+"""Shares are recomputed after every 1 / 100 of the units so far, but at least one unit."""
 
 HALVINGS, NEWTON_STEPS = 40, 30
 
 
 class Found(NamedTuple):
-    """The arm that each run named, or `NOBODY`, and its units by arm."""
+    """The results of runs: the arm identified as best, or `NOBODY`, and the units of each arm."""
 
     winner: IntArray
     units: FloatArray
 
 
 def divergence(p: float, q: float) -> float:
-    """Return the Kullback-Leibler divergence of two rates, neither of them 0 or 1."""
+    """Return the Kullback-Leibler divergence of two rates strictly between 0 and 1."""
     return p * math.log(p / q) + (1.0 - p) * math.log((1.0 - p) / (1.0 - q))
 
 
@@ -48,9 +48,9 @@ def rate_of(total: float, units: float) -> float:
 
 
 def share_at(best: float, other: float, level: float) -> float:
-    """Return the units of an arm, for each of the best, at which their comparison is worth `level`.
+    """Return the units of an arm per unit of the best at which their evidence reaches `level`.
 
-    The worth is concave in the units, so that Newton's method comes from below.
+    The evidence is concave in the units, so that Newton's method comes from below.
     """
     x = 0.0
     for _ in range(NEWTON_STEPS):
@@ -64,7 +64,7 @@ def share_at(best: float, other: float, level: float) -> float:
 
 
 def optimal_shares(rates: FloatArray, shares: FloatArray) -> None:
-    """Write the shares at which the weakest comparison with the best arm grows fastest.
+    """Write the shares that maximise the growth of the weakest evidence for the best arm.
 
     >>> shares = np.empty(4)
     >>> optimal_shares(np.array([0.5, 0.45, 0.43, 0.4]), shares)
@@ -99,13 +99,13 @@ def optimal_shares(rates: FloatArray, shares: FloatArray) -> None:
 
 
 def evidence(first: float, n: float, second: float, m: float) -> float:
-    """Return the log likelihood ratio of two estimated rates against a common one."""
+    """Return the log likelihood ratio of two separate rates against a common rate."""
     middle = (n * first + m * second) / (n + m)
     return n * divergence(first, middle) + m * divergence(second, middle)
 
 
 def build(fingerprint: str) -> Kernel:
-    """Return the loop of both rules."""
+    """Return the loop that simulates either rule."""
 
     def play(
         streams: WordArray,
@@ -176,7 +176,7 @@ def build(fingerprint: str) -> Kernel:
 
 
 def identify(rule: int, rates: tuple[float, ...], delta: float, runs: int, seed: int) -> Found:
-    """Play a rule until it names an arm."""
+    """Simulate runs of a rule until it identifies the best arm."""
     arms = len(rates)
     found = Found(np.empty(runs, np.int64), np.empty((runs, arms)))
     compile_loop(build)(

@@ -1,4 +1,4 @@
-"""Boundaries of sequential tests of pairs: the total of differences at which one arm has won.
+"""Boundaries of sequential tests: the sum of paired differences at which one arm has won.
 
 A pair is one unit of each arm. All tests are one-sided at `error`, know the variance of an outcome,
 and are given the pairs that have come, 1, 2, ..., `pairs`. GAVI and mSPRT come as two-sided
@@ -19,7 +19,7 @@ from bascule.research.rivals.group_sequential import spending_bounds
 
 
 class PairTest(NamedTuple):
-    """What a boundary depends on: the pairs planned, the variance of an outcome, the error."""
+    """Parameters of a boundary: the planned number of pairs, the outcomes' variance, the error."""
 
     pairs: int
     variance: float
@@ -27,12 +27,12 @@ class PairTest(NamedTuple):
 
     @property
     def counts(self) -> FloatArray:
-        """The pairs that have come, at each of them."""
+        """The numbers of pairs from 1 to the planned one."""
         return np.arange(1.0, self.pairs + 1.0)
 
 
 Boundary = Callable[[FloatArray], FloatArray]
-"""(totals, a row for each run) -> boundaries that fit them."""
+"""(cumulative sums, with a row for each run) -> boundaries after each pair."""
 
 
 def fixed(test: PairTest) -> Boundary:
@@ -43,7 +43,7 @@ def fixed(test: PairTest) -> Boundary:
 
 
 def gavi(test: PairTest, narrowest: int) -> Boundary:
-    """Return the normal mixture of Howard et al. (2021), narrowest at this number of pairs."""
+    """Return the normal mixture boundary of Howard et al. (2021), tightest at `narrowest` pairs."""
     level, n = 2 * test.error, test.counts
     rho = narrowest / (math.log(math.log(math.e / level**2)) - 2 * math.log(level))
     line = np.sqrt(2 * test.variance * (n + rho) * np.log((n + rho) / (rho * level**2)))
@@ -51,7 +51,7 @@ def gavi(test: PairTest, narrowest: int) -> Boundary:
 
 
 def msprt(test: PairTest, effect: float | None) -> Boundary:
-    """Return the mixture of Johari et al. as Lindon et al. (2024) write it.
+    """Return the mSPRT boundary of Johari et al. in the form of Lindon et al. (2024).
 
     The mixture is that of an effect that is stated, or, with None, of the one that is seen so far,
     which no proof covers.
@@ -78,7 +78,7 @@ def flat(test: PairTest) -> Boundary:
 
 
 def group_sequential(test: PairTest, looks: int, power: float) -> Boundary:
-    """Return the boundary of looks at equal distances that spend `error t^power` by time t."""
+    """Return the boundary for equally spaced looks with the error spending `error t^power`."""
     ends = [test.pairs * (look + 1) // looks for look in range(looks)]
     bounds = spending_bounds(
         [end / test.pairs for end in ends], lambda time: test.error * time**power
@@ -90,7 +90,7 @@ def group_sequential(test: PairTest, looks: int, power: float) -> Boundary:
 
 
 def first_passage(totals: FloatArray, boundary: Boundary) -> FloatArray:
-    """Return the pair at which each run crosses its boundary; infinite if it does not.
+    """Return after how many pairs each run first crosses its boundary; infinite if never.
 
     >>> first_passage(np.array([[1.0, 3.0], [0.0, 1.0]]), lambda totals: np.array([2.0, 2.0]))
     array([ 2., inf])

@@ -1,4 +1,4 @@
-"""Group-sequential tests: boundaries by error spending, and what a test with boundaries does.
+"""Group-sequential tests: boundaries by error spending, and error, power and mean duration.
 
 The statistic is a Brownian motion at the information times of the looks, as for means of normal
 outcomes. Its density inside the boundaries is carried from look to look by numerical integration
@@ -21,7 +21,7 @@ POINTS = 601
 """Number of points of the grid on which a density is kept."""
 
 REACH = 8.0
-"""Standard deviations that a grid reaches where there is no boundary."""
+"""Standard deviations to which a grid extends on a side without a boundary."""
 
 _erfc = np.vectorize(math.erfc, otypes=[float])
 
@@ -33,7 +33,7 @@ def tail(z: FloatArray) -> FloatArray:
 
 
 class Carried(NamedTuple):
-    """The density of the statistic at a look, for tests that have not ended."""
+    """The density of the statistic at a look, over tests that continue after it."""
 
     time: float
     points: FloatArray
@@ -45,14 +45,14 @@ START = Carried(0.0, np.zeros(1), np.ones(1))
 
 
 def above(before: Carried, time: float, bound: float, drift: float) -> float:
-    """Return the probability to be above a boundary at a look, and in the test until then."""
+    """Return the probability that a test reaches a look and then exceeds its boundary."""
     step = time - before.time
     z = (bound - before.points - drift * step) / math.sqrt(step)
     return float(before.weights @ tail(z))
 
 
 def carried(before: Carried, time: float, low: float, high: float, drift: float) -> Carried:
-    """Return the density at the next look, for tests that go on after it."""
+    """Return the density at the next look over tests that continue after it."""
     step = time - before.time
     far = REACH * math.sqrt(time)
     points = np.linspace(max(low, drift * time - far), min(high, drift * time + far), POINTS)
@@ -64,7 +64,7 @@ def carried(before: Carried, time: float, low: float, high: float, drift: float)
 
 
 def spending_bounds(times: Sequence[float], spent: Callable[[float], float]) -> list[float]:
-    """Return one-sided boundaries, as z scores, for the error that is spent by each time.
+    """Return one-sided boundaries, as z scores, for a spending function of the error.
 
     >>> [round(bound, 2) for bound in spending_bounds((0.25, 0.5, 0.75, 1), lambda t: 0.05 * t)]
     [2.24, 2.13, 2.02, 1.93]
@@ -83,7 +83,7 @@ def spending_bounds(times: Sequence[float], spent: Callable[[float], float]) -> 
 
 
 class Performance(NamedTuple):
-    """What a test does: how often the statistic leaves upwards and downwards, and when."""
+    """Probabilities of crossing the upper and the lower boundary, and the mean time of the end."""
 
     up: float
     down: float
@@ -94,7 +94,7 @@ class Performance(NamedTuple):
 def performance(
     times: Sequence[float], bounds: Sequence[float], drift: float, sides: int = 1
 ) -> Performance:
-    """Return what a test with these boundaries (z scores) does at a drift."""
+    """Return the performance, at a given drift, of a test with these boundaries (z scores)."""
     before, up, down, time_sum, left = START, 0.0, 0.0, 0.0, 1.0
     for time, bound in zip(times, bounds, strict=True):
         high = bound * math.sqrt(time)
@@ -111,7 +111,7 @@ def performance(
 
 
 class Pocock(NamedTuple):
-    """A two-sided design with the same boundary at all looks, relative to the fixed test."""
+    """A two-sided Pocock design; information is relative to the test with a single look."""
 
     bound: float
     most: float
@@ -120,7 +120,7 @@ class Pocock(NamedTuple):
 
 
 def pocock(looks: int, error: float, power: float) -> Pocock:
-    """Return the most information that a Pocock design takes, and the mean under both hypotheses.
+    """Return a Pocock design: its boundary, its maximum and its mean information.
 
     >>> [round(100 * part, 2) for part in pocock(4, 0.05, 0.9)[1:]]
     [118.31, 115.61, 69.75]

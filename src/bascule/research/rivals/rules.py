@@ -1,4 +1,4 @@
-"""The rules of other tools and papers, as far as allocation and stopping describe them."""
+"""Rules of other tools and papers, reduced to how they allocate units and stop."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bascule.research.simulated import SimulatedProcedure
 
 @dataclass(frozen=True, slots=True)
 class RivalProcedure(SimulatedProcedure):
-    """How a rival proceeds; it is played by a compiled loop and by nothing else."""
+    """The procedure of a rival rule, which only a compiled loop can simulate."""
 
     step: int = 0
     setting: float = 0.0
@@ -31,7 +31,7 @@ class RivalProcedure(SimulatedProcedure):
 
 @dataclass(frozen=True, slots=True)
 class Rival(Rule):
-    """A rule of another tool or paper; `source` says whose."""
+    """A rule of another tool or paper; `source` names the tool or the authors."""
 
     step: ClassVar[int]
     source: ClassVar[str]
@@ -48,7 +48,7 @@ class Rival(Rule):
         return f"{self.kind}, {self.source}"
 
     def check_outcome(self, outcome: Outcome) -> None:
-        """Accept every outcome that a unit gives once."""
+        """Raise an error if outcomes recur."""
         if outcome.recurring:
             raise InputError("outcome", f"{self.label} is compared on outcomes that come once")
 
@@ -59,13 +59,13 @@ class Rival(Rule):
         error: float | None,
         delta: float | None,
     ) -> Calibration:
-        """State the error as its authors do; nothing of it is proven here."""
+        """Return the error that the authors of the rule state; this package does not prove it."""
         refuse_delta(error, delta)
         assert error is not None
         return Calibration(error, error, STATED)
 
     def procedure(self, design: Setting) -> RivalProcedure:
-        """Return what the loop has to play."""
+        """Return the procedure that the compiled loop simulates."""
         known = self.known_spread and design.outcome.known_spread
         knob = self.knob
         setting = 0.0 if knob is None else knob.value
@@ -91,7 +91,7 @@ class TrackAndStop(Rival):
 
 @dataclass(frozen=True, slots=True)
 class Thompson(Rival):
-    """Thompson sampling, each arm with a least share, until one is best with 1 - error.
+    """Thompson sampling with a minimum share, until an arm is best with probability 1 - error.
 
     The posterior is normal with estimated variances, as in GrowthBook.
 
@@ -108,13 +108,13 @@ class Thompson(Rival):
         object.__setattr__(self, "floor", checks.probability("floor", self.floor, "0.01 is usual"))
 
     def check_size(self, arms: int, max_units: int | None) -> None:  # noqa: ARG002
-        """Refuse a least share that does not leave room for all arms."""
+        """Raise an error if the minimum shares of all arms sum to more than 1."""
         if self.floor * arms > 1.0:
             raise InputError("floor", f"floor must be at most {1 / arms:g} with {arms} arms")
 
     @property
     def knob(self) -> Knob:
-        """The least share: more of it costs regret and decides sooner."""
+        """The setting `floor`; a larger minimum share increases regret and decides sooner."""
         return Knob("floor", self.floor, 1e-6, regret_grows=True)
 
 
@@ -141,7 +141,7 @@ class TopTwo(Rival):
 
     @property
     def knob(self) -> Knob:
-        """The leader's part: more of it saves regret and decides later."""
+        """The setting `leader`; a larger probability reduces regret and decides later."""
         return Knob("leader", self.leader, 0.5, regret_grows=False)
 
 

@@ -1,4 +1,4 @@
-"""The loop that plays rivals in any world, and the columns that it fills."""
+"""The loop that simulates rival rules in any world."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from bascule.simulation.runs import Runs, WorldRuns, ring
 from bascule.simulation.worlds.world import World
 
 LOOK = 10
-"""Number of units between two looks, at which shares change and a test may end."""
+"""Number of units from look to look; only at looks are shares updated and decisions made."""
 
 
 def build(fingerprint: str) -> Kernel:
-    """Return the loop for every rival; `fingerprint` is that of the source, for the cache."""
+    """Return the loop for all rival rules; `fingerprint` of its source is a key of the cache."""
 
     def play(
         sums: FloatArray,
@@ -121,7 +121,7 @@ def build(fingerprint: str) -> Kernel:
 
 
 class RivalRuns(WorldRuns):
-    """Runs of a rule of another tool."""
+    """Simulated runs of a rival rule."""
 
     def __init__(
         self, design: Design, procedure: RivalProcedure, world: World, seed: int, runs: int
@@ -131,7 +131,7 @@ class RivalRuns(WorldRuns):
         self.numbers = (procedure.step, error, procedure.setting, procedure.sigma)
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
-        """Play some of the runs; with none, only compile."""
+        """Simulate some of the runs; if `runs` is 0, only compile."""
         chunk, columns = self.order(first_run, runs, control)
         length = ring(self.longest_wait + 1)
         compile_loop(build)(
@@ -152,6 +152,6 @@ class RivalRuns(WorldRuns):
 
 
 def play_rival(procedure: RivalProcedure, order: Order) -> Runs:
-    """Return the runs of a rival, ready to be played."""
+    """Return the runs of a rival rule, ready to be simulated."""
     order.refuse_engine()
     return RivalRuns(order.design, procedure, order.written_out, order.seed, order.runs)

@@ -1,4 +1,4 @@
-"""What rivals compute at a look: the probability that a unit joins each arm, and who has won.
+"""Computations of rival rules at a look: the probability of each arm, and the winner.
 
 Plain functions on flat arrays that also compile. `sums` holds for every arm its units, the total
 and the squares of its outcomes, and both of outcomes divided by the probability of their arm, in
@@ -13,33 +13,33 @@ import math
 from bascule.core.types import NOBODY, FloatArray
 
 TRACK, THOMPSON, TOP_TWO, MIXTURE = range(4)
-"""The kinds of rules."""
+"""Codes of the kinds of rules."""
 
 UNITS, TOTALS, SQUARES, WEIGHTED, WEIGHTED_SQUARES, SUMS = range(6)
-"""Which sums there are, and how many."""
+"""Positions of the sums of an arm, and the number of sums."""
 
 FIRST = 10
-"""Units of each arm before a rule is asked; until then they come at random, evenly."""
+"""Until each arm has this many units, units are assigned evenly at random."""
 
 LEAST_VARIANCE = 1e-12
 
 REACH, NODES = 5.0, 41
-"""How far and how finely a posterior is integrated, in standard deviations."""
+"""Range, in standard deviations, and number of nodes for integrating a posterior."""
 
 FADING = 0.24
-"""The power at which the even part of a mixture adaptive design fades (Liang, Bojinov)."""
+"""Exponent with which a mixture adaptive design's even part decreases (Liang, Bojinov)."""
 
 TUNED_FOR = 2000.0
-"""Units at which the intervals of the mixture adaptive design are narrowest."""
+"""Number of units at which the intervals of the mixture adaptive design are tightest."""
 
 
 def mean_of(sums: FloatArray, arms: int, arm: int) -> float:
-    """The mean of an arm."""
+    """Return the mean of an arm."""
     return float(sums[arms * TOTALS + arm] / max(1.0, sums[arm]))
 
 
 def variance_of(sums: FloatArray, arms: int, arm: int, sigma: float) -> float:
-    """The variance of one outcome of an arm: known, or as seen."""
+    """Return the variance of an arm's outcomes: known, or estimated if `sigma` is 0."""
     if sigma > 0.0:
         return sigma * sigma
     units = max(1.0, sums[arm])
@@ -49,7 +49,7 @@ def variance_of(sums: FloatArray, arms: int, arm: int, sigma: float) -> float:
 
 
 def fewest_units(sums: FloatArray, arms: int) -> float:
-    """The units of the arm that has fewest."""
+    """Return the smallest number of units of any arm."""
     fewest = math.inf
     for arm in range(arms):
         fewest = min(fewest, sums[arm])
@@ -57,7 +57,7 @@ def fewest_units(sums: FloatArray, arms: int) -> float:
 
 
 def leader_of(sums: FloatArray, arms: int) -> int:
-    """The arm with the highest mean."""
+    """Return the arm with the highest mean."""
     best = 0
     for arm in range(1, arms):
         if mean_of(sums, arms, arm) > mean_of(sums, arms, best):
@@ -66,12 +66,12 @@ def leader_of(sums: FloatArray, arms: int) -> int:
 
 
 def normal_cdf(z: float) -> float:
-    """The probability that a standard normal is at most z."""
+    """Return the probability that a standard normal is at most z."""
     return 0.5 * math.erfc(-z / math.sqrt(2.0))
 
 
 def chance_to_win(sums: FloatArray, arms: int, arm: int, sigma: float) -> float:
-    """The posterior probability that an arm has the highest mean: flat prior, normal likelihood."""
+    """Return the posterior probability that an arm is best: flat prior, normal likelihood."""
     mean = mean_of(sums, arms, arm)
     wide = math.sqrt(variance_of(sums, arms, arm, sigma) / sums[arm])
     if arms == 2:
@@ -93,7 +93,7 @@ def chance_to_win(sums: FloatArray, arms: int, arm: int, sigma: float) -> float:
 
 
 def likelihood_ratio(sums: FloatArray, arms: int, leader: int, rival: int, sigma: float) -> float:
-    """The log likelihood ratio of the arms as they look against equal ones."""
+    """Return the log likelihood ratio of the estimated means against equal means."""
     gap = mean_of(sums, arms, leader) - mean_of(sums, arms, rival)
     variance = variance_of(sums, arms, leader, sigma) / sums[leader]
     variance += variance_of(sums, arms, rival, sigma) / sums[rival]
@@ -101,14 +101,14 @@ def likelihood_ratio(sums: FloatArray, arms: int, leader: int, rival: int, sigma
 
 
 def optimal_shares(sums: FloatArray, arms: int, sigma: float, shares: FloatArray) -> None:
-    """Write the shares at which the least of all likelihood ratios grows fastest.
+    """Write the shares that maximise the growth of the smallest likelihood ratio.
 
     With the leader's share set to 1, a common ratio y fixes the share of every rival; y is right
     when the marginal gains agree (Garivier, Kaufmann 2016), which bisection finds.
     """
     leader = leader_of(sums, arms)
     arm_variance = variance_of(sums, arms, leader, sigma)
-    # Arms that look alike would need all units there are.
+    # Without a smallest gap, arms with nearly equal means would get almost all units.
     smallest = 1e-3 * math.sqrt(arm_variance)
     top = math.inf
     for arm in range(arms):
@@ -165,7 +165,7 @@ def top_two(shares: FloatArray, arms: int, leader: float) -> None:
     otherwise it is the next one that is drawn and differs.
     """
     first = int(shares.argmax())
-    # The rest is summed up by itself: 1 less a chance near 1 would be nothing but rounding.
+    # The other chances are summed directly: 1 minus a chance near 1 would lose all precision.
     rest = 1e-300
     for arm in range(arms):
         rest += shares[arm] * (arm != first)
@@ -184,7 +184,7 @@ def top_two(shares: FloatArray, arms: int, leader: float) -> None:
 
 
 def winner_of(kind: int, sums: FloatArray, arms: int, error: float, sigma: float) -> int:
-    """The arm that a rule declares the winner, or nobody."""
+    """Return the arm that a rule declares the winner, or `NOBODY`."""
     if fewest_units(sums, arms) < FIRST:
         return NOBODY
     units, leader = float(sums[:arms].sum()), leader_of(sums, arms)
@@ -208,7 +208,7 @@ def winner_of(kind: int, sums: FloatArray, arms: int, error: float, sigma: float
 def weighted_difference(
     sums: FloatArray, arms: int, leader: int, rival: int, units: float, error: float
 ) -> float:
-    """The lower end of the asymptotic confidence sequence for a difference, weights included.
+    """Return the lower end of the asymptotic confidence sequence for a weighted difference.
 
     Each end has the stated error, divided among the rivals.
     """

@@ -1,4 +1,4 @@
-"""Static populations: when a decision comes at the latest, and the smallest gap it can be for.
+"""Static populations: bounds on the decision time, and the smallest gap that is decided.
 
 With probability 1 - error no difference ever lies a threshold or more away from the truth, on the
 side that misleads. Then the decision is right, and it comes as soon as the gap is two thresholds.
@@ -18,11 +18,11 @@ from bascule.research.static.thresholds import any_time, one_look, pair_scales
 from bascule.theory.bounds import Bounds
 
 FAR = 1e15
-"""A stage that stands for the end of time."""
+"""A stage so late that it stands for infinity."""
 
 
 def smallest_scale(design: Design) -> float:
-    """What the difference of the two smallest arms is multiplied by.
+    """Return the factor by which the difference of the two smallest arms is multiplied.
 
     >>> import bascule as bs
     >>> from bascule.research import Static
@@ -34,7 +34,7 @@ def smallest_scale(design: Design) -> float:
 
 
 def smallest_gap(design: Design, stage: int | None = None) -> float:
-    """The smallest gap that is decided by `stage`, rightly, with probability 1 - error: proven.
+    """Return the smallest gap decided rightly by a stage with a proven probability of 1 - error.
 
     Without a stage it is that of the horizon, or of a test without end.
 
@@ -54,7 +54,7 @@ def smallest_gap(design: Design, stage: int | None = None) -> float:
 
 
 def stages_until(design: Design, gap: float) -> float:
-    """The first stage whose threshold is at or below a difference; infinite if there is none.
+    """Return the first stage whose threshold a difference reaches; infinite if there is none.
 
     >>> import bascule as bs
     >>> from bascule.research import Static
@@ -76,7 +76,7 @@ def stages_until(design: Design, gap: float) -> float:
 
 
 def bounds(design: Design, procedure: StaticProcedure, gaps: tuple[float, ...]) -> Bounds:
-    """Return the bounds of a test: decided once the smallest gap is two thresholds.
+    """Return the bounds of a test, which decides once the smallest gap is two thresholds.
 
     The units are there in any case, and the time is in stages. Nobody knows which arm is best, so
     the smallest is taken to be.
@@ -88,7 +88,7 @@ def bounds(design: Design, procedure: StaticProcedure, gaps: tuple[float, ...]) 
 
 
 def published_bounds(design: Design, procedure: StaticProcedure, gaps: tuple[float, ...]) -> Bounds:
-    """Return the bounds of a test that ends as one of the paper's."""
+    """Return the bounds of a test that stops as in the paper; raise an error for others."""
     if procedure.stage_threshold not in (one_look, any_time):
         raise InputError(
             "rule",

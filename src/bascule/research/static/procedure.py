@@ -36,7 +36,7 @@ from bascule.research.static.thresholds import (
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a static test shows at a stage.
+    """The state of a test on a static population at one stage.
 
     `difference` is how far the leader's mean is above that of its nearest rival, and `threshold`
     what this difference has to reach; it is infinite at a stage at which the test does not look.
@@ -71,17 +71,17 @@ class StaticProcedure(Procedure):
 
     @property
     def spreads(self) -> tuple[float, float]:
-        """The spread between units and that within them."""
+        """The standard deviations of outcomes between units and within units."""
         return self.outcome.unit_spreads
 
     @property
     def end_error(self) -> float:
-        """The part of the error that each pair has."""
+        """The error of one pair: that of the design divided by the number of arms less one."""
         return self.design.calibration.error / (self.arms - 1)
 
     @property
     def keeps_bounds(self) -> bool:
-        """Nothing is kept: the means of a stage are all there is, and a decision ends the test."""
+        """False: intersections of intervals are not stored, as only the present means are used."""
         return False
 
     @property
@@ -91,11 +91,11 @@ class StaticProcedure(Procedure):
 
     @property
     def has_horizon(self) -> bool:
-        """Whether the plan ends every test."""
+        """Whether every test ends at a planned last stage."""
         return self.horizon is not None
 
     def check_live(self) -> None:
-        """Refuse: nothing has to be assigned or stored in a static population."""
+        """Raise an error: a static population needs no live test, with assignment and storage."""
         raise InputError(
             "rule",
             f"{self.label} is not run as a live test: split the population with buckets(), and "
@@ -111,14 +111,14 @@ class StaticProcedure(Procedure):
         return 0
 
     def threshold(self, stage: float) -> float:
-        """Return what a difference, times its scale, has to reach at a stage."""
+        """Return the value that a scaled difference must reach for a decision at a stage."""
         if self.once and stage != self.horizon:
             return math.inf
         delta = self.design.calibration.delta
         return self.stage_threshold(float(stage), *self.spreads, delta, float(self.looks))
 
     def look(self, stage: int, means: Sequence[float]) -> Look:
-        """Return what the means of the arms, over all units and `stage` stages, allow to say."""
+        """Evaluate the means of the arms over all units and the first `stage` stages."""
         stage = checks.whole("stage", stage, 1, "stages are counted from 1")
         last = self.horizon
         if last is not None and stage > last:
@@ -180,7 +180,7 @@ class StaticProcedure(Procedure):
         return self.look(statistics.stage, self.means(statistics)).decision
 
     def differences(self, statistics: AnyStatistics) -> list[Difference]:
-        """Return the interval of every difference: the threshold on either side of it."""
+        """Return every difference with its interval, which extends a threshold to each side."""
         self.check(statistics)
         assert isinstance(statistics, CohortStatistics)
         arms, sizes = self.arms, self.sizes
@@ -213,11 +213,11 @@ def look(design: Design, stage: int, means: Sequence[float]) -> Look:
     >>> round(result.threshold, 4), result.decision.name, result.guarantee
     (0.0619, 'b', 'proven')
     """
-    # A difference says how far the leader is ahead, so it is positive whatever the goal.
+    # Means are oriented so that higher is better, and the leader's difference is never negative.
     shown = checked_means(means, len(design.arms), design.outcome)
     return static_procedure(design).look(stage, [design.oriented(mean) for mean in shown])
 
 
 def static_procedure(design: Design) -> StaticProcedure:
-    """Return the procedure of a design on a static population; InputError for any other."""
+    """Return the procedure of a design whose rule is `Static`; InputError for other rules."""
     return procedure_as(design, StaticProcedure, "rule must be Static(population) here")

@@ -90,7 +90,7 @@ class Static(Rule):
 
     @property
     def label(self) -> str:
-        """`Static`, with what ends the test unless it is the paper's bound for every stage."""
+        """The name of the rule: `Static`, followed by `stop` unless this is "intervals"."""
         return "Static" if self.stop == "intervals" else f"Static {self.stop}"
 
     @property
@@ -99,7 +99,7 @@ class Static(Rule):
         return "static population, split by a hash"
 
     def explain(self, arms: int) -> str:
-        """Say how the population is split and what ends a test."""
+        """Explain how the population is split and what ends a test."""
         return (
             "Every unit is there from the start and stays in the arm that a hash of its name gives "
             "it. The test ends when the difference of the arms is large enough."
@@ -119,11 +119,11 @@ class Static(Rule):
 
     @property
     def threshold(self) -> Threshold:
-        """What a difference has to reach at a stage."""
+        """The function that gives the value which a difference must reach at a stage."""
         return THRESHOLDS[str(self.stop)]
 
     def sizes(self, arms: int) -> tuple[int, ...]:
-        """How many units each arm has.
+        """Return the number of units of each arm.
 
         >>> Static(10).sizes(3)
         (4, 3, 3)
@@ -134,7 +134,7 @@ class Static(Rule):
         return tuple(self.population)
 
     def looks(self, outcome: Outcome) -> int:
-        """How many looks are planned; 0 for endlessly many."""
+        """Return the number of planned looks; 0 if it is infinite."""
         if self.stop != "looks":
             return 1
         last = math.inf if self.horizon is None else float(self.horizon)
@@ -143,7 +143,7 @@ class Static(Rule):
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
     ) -> Calibration:
-        """Each pair of arms has its part of the error; the paper's bound gets there by peeling."""
+        """Divide the error evenly among the pairs of the best arm, and find the delta for it."""
         rivals = arms - 1
         differ, noisy = (spread > 0 for spread in outcome.unit_spreads)
         if self.stop not in ("horizon", "intervals"):
@@ -163,7 +163,7 @@ class Static(Rule):
         return Calibration(level, error, "proven")
 
     def check_outcome(self, outcome: Outcome) -> None:
-        """Only outcomes that keep coming make sense for units that are all there."""
+        """Raise an error unless units give outcomes repeatedly."""
         if not outcome.recurring:
             raise InputError(
                 "outcome",
@@ -173,7 +173,7 @@ class Static(Rule):
         Rule.check_outcome(self, outcome)
 
     def check_size(self, arms: int, max_units: int | None) -> None:
-        """Every arm needs a unit; the units are there, so only the stages can be capped."""
+        """Raise an error for a cap on units, or for a population that does not fit the arms."""
         if max_units is not None:
             raise InputError(
                 "max_units",
@@ -194,7 +194,7 @@ class Static(Rule):
 
 
 def proven_error(delta: float, differ: bool, noisy: bool) -> float:
-    """The probability that the paper's bound for every stage ever fails on one side.
+    """Return a bound on the probability that the paper's threshold ever fails on one side.
 
     Where units do not differ, or there is no noise, that part of the bound cannot fail.
 
@@ -207,7 +207,7 @@ def proven_error(delta: float, differ: bool, noisy: bool) -> float:
 
 @lru_cache(maxsize=1024)
 def delta_for(error: float, differ: bool, noisy: bool) -> float:
-    """The largest delta below 1 with which the bound for every stage fails that rarely.
+    """Return the largest delta below 1 for which `proven_error` is at most `error`.
 
     >>> round(delta_for(0.05, True, True), 4)
     0.0257

@@ -1,4 +1,4 @@
-"""Runs of static populations: one run after the other, a stage at a time.
+"""Simulation of tests on static populations, one run after another, stage by stage.
 
 With normal units and normal noise all that matters of an arm is its mean: the mean of its units,
 drawn once, and a random walk over the stages. So a stage costs one draw an arm, however many units
@@ -38,10 +38,10 @@ from bascule.simulation.runs import Runs
 from bascule.simulation.worlds.world import World
 
 STAGES_LIMIT = 100_000
-"""A run that has no horizon is stopped here, undecided."""
+"""Stage at which a run without a horizon ends undecided."""
 
 MOST_STAGES = 10_000_000
-"""Stages whose thresholds fit into memory on any machine."""
+"""Maximum number of stages, so that their thresholds fit into the memory of any machine."""
 
 
 class StaticSettings(NamedTuple):
@@ -62,7 +62,7 @@ class StaticSettings(NamedTuple):
 
 
 def build_thresholds(threshold: Threshold, fingerprint: str) -> Kernel:
-    """The loop that tabulates what a difference has to reach at each look."""
+    """Return the loop that tabulates the threshold of each look."""
 
     def tabulate(
         thresholds: FloatArray,
@@ -81,7 +81,7 @@ def build_thresholds(threshold: Threshold, fingerprint: str) -> Kernel:
 
 
 def build(fingerprint: str) -> Kernel:
-    """The loop, for any number of arms."""
+    """Return the loop that simulates runs, for any number of arms."""
 
     def play(
         centres: FloatArray,
@@ -107,7 +107,7 @@ def build(fingerprint: str) -> Kernel:
             won = NOBODY
             i = 0
             while won == NOBODY and i < stages.size and control[STOP] == 0:
-                # Stages between two looks add up to one step of the walk.
+                # All stages between two looks are simulated by one step of the random walk.
                 step = math.sqrt(float(stages[i] - stage))
                 stage = stages[i]
                 fill_normals(streams, 0, noise, 0, arms, ziggurat)
@@ -133,7 +133,7 @@ def build(fingerprint: str) -> Kernel:
 
 
 class StaticRuns(Runs):
-    """Runs of a static population."""
+    """Simulated runs of a test on a static population."""
 
     def __init__(
         self, design: Design, procedure: StaticProcedure, world: World, seed: int, runs: int
@@ -158,7 +158,7 @@ class StaticRuns(Runs):
         self.counts = np.tile(np.array(sizes, np.int64), runs)
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
-        """Play some of the runs; with none, only compile and tabulate."""
+        """Simulate some of the runs; if `runs` is 0, only compile and tabulate thresholds."""
         if runs == 0:
             thresholds = self.settings.thresholds
             tabulate = compile_loop(build_thresholds, self.threshold)
@@ -169,7 +169,7 @@ class StaticRuns(Runs):
 
 
 def play_static(procedure: StaticProcedure, order: Order) -> Runs:
-    """Return the runs of a static population, ready to be played."""
+    """Return the runs of a test on a static population, ready to be simulated."""
     order.refuse_engine()
     if not order.world.plain_for(order.design.outcome):
         raise InputError(
@@ -181,7 +181,7 @@ def play_static(procedure: StaticProcedure, order: Order) -> Runs:
 
 
 def check_feasible(design: Design, world: World) -> None:
-    """Refuse means among which no run would decide, and say what to change."""
+    """Raise an error for means with which no run would decide, or for too many stages."""
     procedure, gap = static_procedure(design), min(rival_gaps(world.start))
     if gap == 0 and procedure.horizon is None and design.min_effect is None:
         raise InputError(

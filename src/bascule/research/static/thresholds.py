@@ -1,4 +1,4 @@
-"""Thresholds of a static population: what a difference of two arms has to reach at a stage.
+"""Thresholds of a static population: the value that a difference must reach at a stage.
 
 At each stage every unit gives one outcome, and an arm's mean is that over all its units and stages.
 The difference of two arms is multiplied by sqrt(h), h = n_i n_j / (n_i + n_j), which makes its
@@ -21,19 +21,19 @@ from bascule.core.evidence.radius import lg
 from bascule.core.types import NOBODY, FloatArray
 
 Threshold = Callable[[float, float, float, float, float], float]
-"""(stage, sigma_unit, sigma_noise, delta, looks) -> what a difference has to reach."""
+"""(stage, sigma_unit, sigma_noise, delta, looks) -> the value that a difference must reach."""
 
 SHRINKAGE = 1.5
-"""Each planned look comes when the variance has fallen by this factor since the one before."""
+"""Factor by which the variance falls from one planned look to the next."""
 
 FIRST_CLOCK = 100.0
-"""The clock of the mixture at the first stage: far enough from the ends of its scales."""
+"""Intrinsic time of the mixture at the first stage, well within the range of its scales."""
 
 NEVER = math.inf
 
 
 def spread(stage: float, sigma_unit: float, sigma_noise: float) -> float:
-    """The standard deviation of a unit's own average over `stage` outcomes.
+    """Return the standard deviation of a unit's own average over `stage` outcomes.
 
     >>> spread(4, 3.0, 8.0)
     5.0
@@ -48,7 +48,7 @@ def one_look(
     delta: float,
     looks: float,
 ) -> float:
-    """The paper's threshold for a test that looks at one stage, fixed beforehand.
+    """Return the paper's threshold for a test with a single look at a stage fixed beforehand.
 
     >>> round(one_look(4, 3.0, 8.0, 0.05, 1), 3)
     12.239
@@ -63,7 +63,7 @@ def any_time(
     delta: float,
     looks: float,
 ) -> float:
-    """The paper's threshold for a test that looks at every stage.
+    """Return the paper's threshold for a test that looks at every stage.
 
     >>> round(any_time(4, 3.0, 8.0, 0.05, 0), 3)
     20.474
@@ -75,7 +75,7 @@ def any_time(
 
 
 def following_look(stage: float, sigma_unit: float, sigma_noise: float) -> float:
-    """The stage of the planned look after the one at `stage`; infinite after the last.
+    """Return the stage of the planned look after that at `stage`; infinite after the last look.
 
     >>> following_look(1, 1.0, 1.0), following_look(3, 1.0, 1.0), following_look(4, 0.0, 1.0)
     (3.0, inf, 6.0)
@@ -90,7 +90,7 @@ def following_look(stage: float, sigma_unit: float, sigma_noise: float) -> float
 
 
 def planned_looks(sigma_unit: float, sigma_noise: float, last: float) -> int:
-    """How many looks there are up to stage `last`; 0 for endlessly many.
+    """Return the number of planned looks up to stage `last`; 0 if it is infinite.
 
     >>> planned_looks(1.0, 1.0, math.inf), planned_looks(0.0, 1.0, 30), planned_looks(0, 1, NEVER)
     (2, 8, 0)
@@ -107,7 +107,7 @@ def planned_looks(sigma_unit: float, sigma_noise: float, last: float) -> int:
 def open_look(
     stage: float, sigma_unit: float, sigma_noise: float, delta: float, looks: float
 ) -> float:
-    """The threshold of the latest planned look, which stays open at all stages after it.
+    """Return the threshold of the latest planned look, which applies until the next look.
 
     Planned looks share delta evenly; of endlessly many, look k has 1 / (k (k + 1)) of it.
 
@@ -132,7 +132,7 @@ def mixture(
     delta: float,
     looks: float,
 ) -> float:
-    """The threshold of a normal mixture, for normal units and noise.
+    """Return the threshold of a normal mixture, for normal units and noise.
 
     >>> round(mixture(4, 3.0, 8.0, 0.05, 0), 3)
     15.611
@@ -144,7 +144,7 @@ def mixture(
 
 
 def scale(units_a: float, units_b: float) -> float:
-    """The factor of the difference of two arms, by their units.
+    """Return the factor that scales the difference of two arms to the variance of one unit.
 
     >>> scale(50, 50)
     5.0
@@ -153,12 +153,12 @@ def scale(units_a: float, units_b: float) -> float:
 
 
 def leader(means: FloatArray, arms: int) -> int:
-    """The arm with the highest mean; the first one on a tie."""
+    """Return the arm with the highest mean; the first one of a tie."""
     return int(means[:arms].argmax())
 
 
 def nearest(means: FloatArray, scales: FloatArray, arms: int, best: int) -> int:
-    """The rival over which the lead of an arm is smallest, as a threshold sees it.
+    """Return the rival over which an arm's scaled lead is smallest.
 
     `scales` holds `scale` for every pair of arms.
     """
@@ -173,7 +173,7 @@ def nearest(means: FloatArray, scales: FloatArray, arms: int, best: int) -> int:
 
 
 def winner(means: FloatArray, scales: FloatArray, arms: int, threshold: float) -> int:
-    """The arm whose lead over every other has reached the threshold, or `NOBODY`."""
+    """Return the arm whose scaled lead over all others reaches the threshold, or `NOBODY`."""
     best = leader(means, arms)
     rival = nearest(means, scales, arms, best)
     lead = (means[best] - means[rival]) * scales[best * arms + rival]
@@ -183,7 +183,7 @@ def winner(means: FloatArray, scales: FloatArray, arms: int, threshold: float) -
 def within(
     means: FloatArray, scales: FloatArray, arms: int, threshold: float, margin: float
 ) -> bool:
-    """Whether every difference is proven smaller than the margin at this threshold.
+    """Return whether the intervals of all differences lie within the margin.
 
     >>> import numpy as np
     >>> within(np.array([0.0, 0.1]), np.full(4, 10.0), 2, 5.0, 0.7)
@@ -198,7 +198,7 @@ def within(
 
 
 def pair_scales(sizes: tuple[int, ...]) -> FloatArray:
-    """`scale` for every ordered pair of arms, row by row.
+    """Return `scale` for every ordered pair of arms, row by row.
 
     >>> pair_scales((50, 50)).tolist()
     [5.0, 5.0, 5.0, 5.0]

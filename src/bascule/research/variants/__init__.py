@@ -1,4 +1,4 @@
-"""Rules of the paper that the product does not have, for simulation: as printed, and as discussed.
+"""Rules that the paper prints or discusses and that exist here for simulation only.
 
 Importing this package registers them, as a rule from outside is registered.
 """

@@ -1,4 +1,4 @@
-"""Rules as the paper prints them, where bascule runs a corrected reading.
+"""Rules as printed in the paper, for which bascule otherwise uses a corrected version.
 
 docs/research/slips.md lists the corrections and says which verdicts depend on them.
 """
@@ -12,13 +12,13 @@ from bascule.core.procedures.intervals.procedure import Shape
 from bascule.core.rules import ETC, RULES
 
 PRINTED_FACTOR = 4.0
-"""The factor under the root of an arm's radius: two of them are 4 sqrt(sigma^2 / n log(...))."""
+"""Factor under the root of a radius, so that two radii are 4 sqrt(sigma^2 / n log(...))."""
 
 
 @RULES.register
 @dataclass(frozen=True, slots=True)
 class ETCPrinted(ETC):
-    """ETC with the threshold that the paper prints for three arms and more.
+    """ETC with the threshold that the paper prints for three or more arms.
 
     An arm is dropped at a difference of `4 sqrt(sigma^2 / n log(3 K lg(n)^2 / delta))`. `ETC` has
     `sqrt(8 sigma^2 / n log(...))`, which is what the paper's bound on its decision time needs. The
@@ -34,11 +34,11 @@ class ETCPrinted(ETC):
 
     @property
     def label(self) -> str:
-        """The paper's name, and that it is as printed."""
+        """The paper's name of the rule, followed by "as printed"."""
         return f"{ETC(stop=self.stop).label} as printed"
 
     def shape(self, arms: int) -> Shape:
-        """Return the intervals of ETC, wider with three arms and more."""
+        """Return the shape of the intervals: that of ETC, but wider with three or more arms."""
         corrected = ETC.shape(self, arms)
         if arms == 2 or self.stop == "mixture":
             return corrected

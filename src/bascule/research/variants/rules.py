@@ -1,4 +1,4 @@
-"""Rules for what the paper discusses and does not spell out: bounded outcomes, and the total mean.
+"""Rules that the paper discusses without details: for bounded outcomes and for the total mean.
 
 They are for simulation. docs/research/units.md and docs/research/evidence.md have the proofs.
 """
@@ -28,12 +28,12 @@ Growth = Annotated[
 ]
 
 BERNSTEIN, BOUNDED_UNITS, MEANS, TOTAL = range(4)
-"""What a loop compares: outcomes within limits, units within limits, or one of two means."""
+"""Estimators: for bounded outcomes, for units with bounded outcomes, mean of means, total mean."""
 
 
 @dataclass(frozen=True, slots=True)
 class VariantProcedure(SimulatedProcedure):
-    """How a rule for simulation proceeds; it is played by a compiled loop and by nothing else."""
+    """The procedure of a variant rule, which only a compiled loop can simulate."""
 
     estimator: int = BERNSTEIN
     alpha: float = 2.0
@@ -44,13 +44,13 @@ class VariantProcedure(SimulatedProcedure):
 
     @property
     def end_error(self) -> float:
-        """Each arm has its part of the error."""
+        """The error of one arm: that of the design divided by the number of arms."""
         return self.design.calibration.delta
 
 
 @dataclass(frozen=True, slots=True)
 class Variant(Rule):
-    """A rule with an index that is played by a loop of its own; all arms share the error."""
+    """A UCB rule for simulation only; the error is divided evenly among the arms."""
 
     alpha: Alpha = 2.0
     name: ClassVar[str]
@@ -68,26 +68,26 @@ class Variant(Rule):
 
     @property
     def knob(self) -> Knob:
-        """Alpha: the larger, the more regret and the sooner the decision."""
+        """The setting alpha; a larger one increases regret and decides sooner."""
         return Knob("alpha", self.alpha, 1.0, regret_grows=True)
 
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
     ) -> Calibration:
-        """Give each arm its part of the error, for the one end of its interval that counts."""
+        """Divide the error evenly among the arms, for one end of each arm's interval."""
         refuse_delta(error, delta)
         assert error is not None
         return Calibration(error / arms, error, "proven")
 
     def check_size(self, arms: int, max_units: int | None) -> None:
-        """Only alpha above 1 bounds the decision time."""
+        """Raise an error if alpha is 1 without a cap, since the decision time then has no bound."""
         if max_units is None and self.alpha == 1:
             raise InputError(
                 "max_units", "alpha = 1 has no bound on its decision time: set max_units"
             )
 
     def check_outcome(self, outcome: Outcome) -> None:
-        """Accept outcomes within limits."""
+        """Raise an error unless outcomes have two limits and come once."""
         if not outcome.limited or outcome.recurring:
             raise InputError(
                 "outcome",
@@ -96,7 +96,7 @@ class Variant(Rule):
             )
 
     def procedure(self, design: Setting) -> VariantProcedure:
-        """Return what the loop has to play."""
+        """Return the procedure that the compiled loop simulates."""
         return VariantProcedure(design, self.label, self.estimator, self.alpha)
 
 
@@ -117,7 +117,7 @@ class UCBBernstein(Variant):
 @RULES.register
 @dataclass(frozen=True, slots=True)
 class BoundedUnits(Variant):
-    """UCB_alpha for units whose outcomes recur within limits, by the mean of means, at looks.
+    """UCB_alpha at planned looks by the mean of means, for units with bounded, recurring outcomes.
 
     - `alpha`: the knob, from 1 on.
     - `look_growth`: how many times later than the one before each planned look is.
@@ -137,7 +137,7 @@ class BoundedUnits(Variant):
     estimator = BOUNDED_UNITS
 
     def procedure(self, design: Setting) -> VariantProcedure:
-        """Return what the loop has to play."""
+        """Return the procedure that the compiled loop simulates."""
         played, growth = Variant.procedure(self, design), checked_growth(self.growth)
         return replace(played, growth=growth, alike=float(self.alike))
 
@@ -145,7 +145,7 @@ class BoundedUnits(Variant):
 @RULES.register
 @dataclass(frozen=True, slots=True)
 class UnitMeans(Variant):
-    """UCB_alpha for recurring outcomes by one of the paper's two estimators, at planned looks.
+    """UCB_alpha at planned looks for recurring outcomes, with either estimator of the paper.
 
     - `mean`: "total" is the total mean, in which every outcome counts alike; "means" is the mean
       of means, in which every unit does.
@@ -172,19 +172,19 @@ class UnitMeans(Variant):
         return f"UCB on the {self.label}"
 
     def check_outcome(self, outcome: Outcome) -> None:
-        """Accept outcomes that recur."""
+        """Raise an error unless outcomes recur."""
         if not outcome.recurring:
             raise InputError("outcome", f"{self.label} needs Recurrent outcomes, not {outcome!r}")
 
     def procedure(self, design: Setting) -> VariantProcedure:
-        """Return what the loop has to play."""
+        """Return the procedure that the compiled loop simulates."""
         estimator = TOTAL if self.mean == "total" else MEANS
         growth = checked_growth(self.growth)
         return VariantProcedure(design, self.label, estimator, self.alpha, growth)
 
 
 def checked_growth(growth: float) -> float:
-    """Return how many times later the next look comes; InputError unless it is above 1."""
+    """Return the factor between the times of two looks; InputError unless it is above 1."""
     if not growth > 1.0:
         raise InputError(
             "look_growth", f"look_growth must be above 1 (got {growth:g}): {GROWTH} is usual"

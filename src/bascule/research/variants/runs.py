@@ -1,4 +1,4 @@
-"""The loops of the rules for simulation: outcomes within limits, and units drawn one by one.
+"""Loops that simulate the variant rules, for bounded outcomes and for recurring outcomes.
 
 A loop for units draws every outcome of every unit, so that a stage costs as much as there are
 units.
@@ -34,20 +34,20 @@ from bascule.simulation.runs import Runs, WorldRuns
 from bascule.simulation.worlds.world import World
 
 MOST_UNITS = 20_000
-"""Maximum number of units of a run, which then ends undecided, unless the design has a cap."""
+"""Default cap on the units of a run with recurring outcomes, which then ends undecided."""
 
 SUM_COLUMNS = 3
 UNITS, FIRST, SECOND = range(SUM_COLUMNS)
-"""What is kept of an arm. Its units; then the sum of outcomes, or of units' averages, and that of
+"""Columns of an arm's sums: its units; then the sum of outcomes, or of units' averages, and that of
 their squares; with one of two means the weighted sum and its variance."""
 
 MEMBER_COLUMNS = 4
 ARM, ARRIVAL, OWN, SO_FAR = range(MEMBER_COLUMNS)
-"""What is kept of a unit: its arm, the stage it came at, its own mean, and its sum of outcomes."""
+"""Columns of a unit: its arm, its stage of arrival, its own mean, and its sum of outcomes."""
 
 
 class VariantSettings(NamedTuple):
-    """The numbers of a rule: estimator, alpha, growth of looks, how alike units are, limits,
+    """The parameters of a rule: estimator, alpha, growth of looks, how alike units are, limits,
     spreads between units and within them, the level of an arm, and the cap on units.
     """
 
@@ -64,13 +64,13 @@ class VariantSettings(NamedTuple):
 
 
 def next_arm(means: FloatArray, radii: FloatArray, alpha: float) -> int:
-    """Return the arm with the highest index; the first of those without an interval."""
+    """Return the arm with the highest index; the first arm without an interval, if there is one."""
     best = 0
     for arm in range(means.size):
         if math.isinf(radii[arm]):
             return arm
         index = means[arm] + alpha * radii[arm]
-        # At infinity alpha compares radii alone.
+        # With an infinite alpha, only the radii are compared.
         if math.isinf(alpha):
             better = radii[arm] > radii[best]
         else:
@@ -90,7 +90,7 @@ def parted(means: FloatArray, radii: FloatArray) -> int:
 
 
 class Room(NamedTuple):
-    """What a loop keeps of one run: units, sums and intervals of arms, and the next look."""
+    """Arrays of a loop for one run: units, sums and intervals of arms, and the next look."""
 
     members: FloatArray
     sums: FloatArray
@@ -101,7 +101,7 @@ class Room(NamedTuple):
 
 
 LOOK, NUMBER = range(2)
-"""What is kept of looks: the units at which the next one is, and its number."""
+"""Positions in `looks`: the number of units at which the next look is, and that look's number."""
 
 
 Step = Callable[[Room, int, float, int, NoiseSource, VariantSettings], int]
@@ -111,7 +111,7 @@ Step = Callable[[Room, int, float, int, NoiseSource, VariantSettings], int]
 def outcome_step(
     room: Room, arm: int, mean: float, units: int, source: NoiseSource, settings: VariantSettings
 ) -> int:
-    """Draw the outcome of a unit that gives one; return the winner, or `NOBODY`."""
+    """Draw the only outcome of a new unit; return the winner, or `NOBODY`."""
     _, sums, means, radii, _, _ = room
     low, high = settings.low, settings.high
     value = outcome_of(source, arm, mean)
@@ -128,7 +128,7 @@ def outcome_step(
 def stage_step(
     room: Room, arm: int, mean: float, units: int, source: NoiseSource, settings: VariantSettings
 ) -> int:
-    """Let a unit join, draw an outcome of every unit; return the winner of a look, or `NOBODY`."""
+    """Add a unit, draw an outcome of every unit, and return the winner at a look, or `NOBODY`."""
     members, sums, means, radii, assigned, looks = room
     streams, cell, _, _, _, _, ziggurat = source
     estimator, _, growth, alike, low, high, s_unit, s_noise, level, _ = settings
@@ -154,7 +154,7 @@ def stage_step(
         its_arm = int(members[unit, ARM])
         age = units - members[unit, ARRIVAL]
         average = members[unit, SO_FAR] / age
-        # Weights are relative to the stage of the look, which is planned.
+        # Weights are relative to the next planned look, whose stage does not depend on outcomes.
         weight = age / looks[LOOK] if estimator == TOTAL else 1.0
         square = average * average
         if estimator != BOUNDED_UNITS:
@@ -176,7 +176,7 @@ def stage_step(
 
 
 def build(step: Step, fingerprint: str) -> Kernel:
-    """Return the loop of a kind of units."""
+    """Return the loop that simulates runs with the step function of one kind of outcomes."""
 
     def play(
         room: Room,
@@ -213,7 +213,7 @@ def build(step: Step, fingerprint: str) -> Kernel:
 
 
 class VariantRuns(WorldRuns):
-    """Runs of a rule for simulation."""
+    """Simulated runs of a variant rule."""
 
     def __init__(
         self, design: Design, procedure: VariantProcedure, world: World, seed: int, runs: int
@@ -236,7 +236,7 @@ class VariantRuns(WorldRuns):
         )
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
-        """Play some of the runs; with none, only compile."""
+        """Simulate some of the runs; if `runs` is 0, only compile."""
         chunk, columns = self.order(first_run, runs, control)
         recurs = self.settings.estimator != BERNSTEIN
         room = Room(
@@ -258,7 +258,7 @@ class VariantRuns(WorldRuns):
 
 
 def play_variant(procedure: VariantProcedure, order: Order) -> Runs:
-    """Return the runs of a rule for simulation, ready to be played."""
+    """Return the runs of a variant rule, ready to be simulated."""
     order.refuse_engine()
     world = order.world
     recurs = procedure.estimator != BERNSTEIN

@@ -1,4 +1,4 @@
-"""What the paper says of bounded variables and of the total mean, with rules that do it.
+"""The paper's remarks on bounded variables and on the total mean, tested with rules for them.
 
 The paper remarks that its results carry over to bounded variables of unknown variance with
 empirical Bernstein inequalities, and sets the total mean aside. `research.variants` has a rule for
@@ -28,7 +28,7 @@ BERNSTEIN, KNOWN, UNITS = UCBBernstein(2), UCB(2, radius="mixture"), BoundedUnit
 TOTAL, MEANS = UnitMeans(2), UnitMeans(2, mean="means")
 
 LEVELS = (6.0, 12.0)
-"""log(1/error) at which the two means are compared."""
+"""log(1/error) at which the total mean and the mean of means are compared."""
 
 PART = 4
 
@@ -38,7 +38,7 @@ def _design(rule: Rule, outcome: Outcome, level: float) -> Design:
 
 
 def points() -> tuple[FigureCell, ...]:
-    """Return everything that is simulated for these claims.
+    """Return the simulations that these claims need.
 
     >>> len(points())
     7
@@ -56,7 +56,7 @@ def points() -> tuple[FigureCell, ...]:
 
 
 def bernstein_keeps_its_error(m: Measurements) -> Finding:
-    """Count the wrong runs, and say how long a rule takes that knows the limits alone."""
+    """Count the wrong runs, and compare the decision time with that of a rule using limits only."""
     return _right(m, BERNSTEIN, KNOWN)
 
 

@@ -1,4 +1,4 @@
-"""A claim of the paper beside what was measured, and the pages that list them all."""
+"""A claim of the paper with what was measured, and the pages that list all claims."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bascule.research.paper.measure import FEWEST, Flags, Measurements
 from bascule.simulation import Estimate
 
 Verdict = Literal["holds", "not contradicted", "does not hold", "not shown"]
-"""What the measurements say of a claim.
+"""The verdict on a claim from the measurements.
 
 - "holds": they show it, or it was computed
 - "not contradicted": they agree with it, and could not show it: a probability of 1e-9 needs more
@@ -24,7 +24,7 @@ Verdict = Literal["holds", "not contradicted", "does not hold", "not shown"]
 """
 
 Reading = Literal["printed", "corrected", "ours"]
-"""What a claim is taken from: the paper as it is printed, the paper with the errata that are listed
+"""The source of a claim: the paper as it is printed, the paper with the errata that are listed
 in docs/research/slips.md, or our reading of a sentence that leaves several open."""
 
 READINGS: dict[Reading, str] = {
@@ -34,12 +34,12 @@ READINGS: dict[Reading, str] = {
 }
 
 COMPUTED = "nothing is left to chance: it is computed"
-"""What stands in place of a detectable alternative where no run was played."""
+"""The value of `Finding.detects` for a claim that is computed without simulation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One number behind a verdict; its standard error is nan where the number is exact."""
+    """A number on which a verdict is based; the standard error of an exact number is nan."""
 
     what: str
     value: float
@@ -47,23 +47,23 @@ class Measured:
 
     @classmethod
     def of(cls, title: str, estimate: Estimate) -> Measured:
-        """Return an estimate with a name."""
+        """Return the measured number for an estimate and its title."""
         return cls(title, estimate.mean, estimate.se)
 
     @classmethod
     def share(cls, title: str, flags: Flags) -> Measured:
-        """Return the share of runs that are flagged, with a name."""
+        """Return the measured share of flagged runs, with a title."""
         return cls.of(title, Estimate.of(flags.astype(float)))
 
     @property
     def estimate(self) -> Estimate:
-        """The number without its name."""
+        """The value with its standard error, without the title."""
         return Estimate(self.value, self.se)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was measured for a claim, and what it says.
+    """The measurements for a claim, and the verdict that follows from them.
 
     - `measured`: the numbers
     - `rule`: how they are judged
@@ -80,7 +80,7 @@ class Finding:
 
     @property
     def sound(self) -> Finding:
-        """The finding, without a verdict if there are too few runs for one."""
+        """The finding, whose verdict becomes "not shown" if there are too few runs."""
         if self.runs is None or self.runs >= FEWEST:
             return self
         return replace(self, verdict="not shown", rule=f"{self.rule}; {FEWEST} runs are needed")
@@ -88,7 +88,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A statement of the paper and what was found.
+    """A statement of the paper, with the finding on it.
 
     - `id`: its name
     - `section`: the section of the paper that makes it
@@ -105,7 +105,7 @@ class Claim:
 
     @property
     def verdict(self) -> Verdict:
-        """What the measurements say."""
+        """The verdict of the finding."""
         return self.finding.verdict
 
     @property
@@ -138,7 +138,7 @@ class Claim:
 
 
 Judge = Callable[[Measurements], Finding]
-"""What measurements say of a claim."""
+"""Function that judges a claim from measurements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class Stated:
     reading: Reading = "printed"
 
     def __call__(self, measurements: Measurements, /) -> Claim:
-        """Return the claim with what was found."""
+        """Judge the statement, and return it as a claim with the finding."""
         found = self.judge(measurements).sound
         return Claim(self.id, self.section, self.statement, found, self.reading)
 
@@ -192,7 +192,7 @@ def markdown_text(claims: Sequence[Claim], runs: int, seed: int) -> str:
 
 
 def judged(holds: bool, denied: bool) -> Verdict:
-    """Return the verdict on a claim that measurements show, deny, or leave open.
+    """Return the verdict: "does not hold" if denied, else "holds" or "not shown".
 
     >>> judged(holds=False, denied=False)
     'not shown'
@@ -241,7 +241,7 @@ def _runs(claim: Claim) -> str:
 
 
 def joined_readings() -> str:
-    """Return what the readings are, in one line.
+    """Return one line that explains the readings.
 
     >>> joined_readings()[:27]
     'printed (as printed), corre'

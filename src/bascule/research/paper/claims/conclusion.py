@@ -1,4 +1,4 @@
-"""What the paper's conclusion says: of inflated exploration, and of arrivals that go with the data.
+"""Claims of the paper's conclusion on inflated exploration and on arrivals that depend on data.
 
 "Inflated" has two readings. If the spread is overstated in the index alone, UCB_1 is UCB_alpha with
 alpha the factor. If it is overstated in the intervals that decide as well, alpha is still 1.
@@ -31,15 +31,15 @@ LEVELS = (4.0, 12.0)
 
 EXACT, INFLATED = UCB(1.0), (UCB(1.05), UCB(1.2), UCB(1.5), UCB(2))
 CAP = {4.0: 150_000, 12.0: 500_000}
-"""Units at which a run without inflation ends, undecided: several times what UCB_1.05 takes."""
+"""Cap on the units of runs without inflation, at each log(1/delta); UCB_1.05 needs far fewer."""
 INFLATED_PART, EXACT_PART = 4, 20
 
 OVERSTATED = (1.0, 1.2, 1.5, 2.0)
-"""How many times the spread is taken for what it is, where index and intervals take it so."""
+"""Factors by which the spread is overstated in both the index and the intervals."""
 OVERSTATED_LEVEL = 4.0
 
 ARRIVALS_PART = 10
-"""One in this number of runs is played with arrivals that go with the outcomes."""
+"""The runs asked for are divided by this number for arrivals that depend on outcomes."""
 
 
 def _overstated(factor: float) -> str:
@@ -47,7 +47,7 @@ def _overstated(factor: float) -> str:
 
 
 def points() -> tuple[FigureCell, ...]:
-    """Return everything that is simulated for these claims.
+    """Return the simulations that these claims need.
 
     >>> len(points())
     13
@@ -86,7 +86,7 @@ def regret_of_ucb(m: Measurements) -> Finding:
 
 
 def inflation_decides(m: Measurements) -> Finding:
-    """Count the runs of inflated UCB without the right decision, and say when they end."""
+    """Count the runs of inflated UCB that do not decide rightly, and measure decision times."""
     cells = {
         (rule, level): m.at(f"{rule.label}{INDEX}", level) for rule in INFLATED for level in LEVELS
     }
@@ -137,7 +137,7 @@ def overstated_sigma_decides(m: Measurements) -> Finding:
 
 
 def _more_decide(exact: Simulation, wide: Simulation) -> Verdict:
-    """Compare two shares of decided runs by their difference over its standard error."""
+    """Return whether more runs decide with an overstated spread, by a z test of two shares."""
     exact_decided, wide_decided = ((cell.winner >= 0).astype(float) for cell in (exact, wide))
     pooled = (exact_decided.sum() + wide_decided.sum()) / (len(exact_decided) + len(wide_decided))
     spread = math.sqrt(
@@ -150,7 +150,7 @@ def _more_decide(exact: Simulation, wide: Simulation) -> Verdict:
 
 
 def arrivals_matter(m: Measurements) -> Finding:
-    """Count false winners between equal arms of which early units are worse, in both alike."""
+    """Count false winners between equal arms if early units are worse, equally in both arms."""
     runs = part_of(m.runs, ARRIVALS_PART)
     adaptive = arrivals.winners(arrivals.ADAPTIVE, runs, m.seed)
     even = arrivals.winners(arrivals.EVEN, runs, m.seed)

@@ -28,11 +28,11 @@ from bascule.theory import c_alpha, delta_tilde
 LAST = GRID[-1]
 
 ALMOST_HALF = 0.6
-"""The highest ratio that one may still call almost a half."""
+"""Largest ratio that counts as "almost a half"."""
 
 
 def almost_half_of_etc(m: Measurements) -> Finding:
-    """Compare the lowest ratio on the grid with what one may call almost a half."""
+    """Compare the lowest ratio of regrets on the grid with `ALMOST_HALF`."""
     ratios = {level: ratio(m, "regret", "UCB_1.5", "ETC", level) for level in GRID}
     level, lowest = min(ratios.items(), key=lambda pair: pair[1].mean)
     first = ratios[GRID[0]]
@@ -51,7 +51,7 @@ def almost_half_of_etc(m: Measurements) -> Finding:
 
 
 def width_root_two(m: Measurements) -> Finding:
-    """Compute the ratio where ETC' decides."""
+    """Compute the ratio of the interval widths of ETC' and ETC at the decision of ETC'."""
     share = 0.05
     units = round(Estimate.of(m.at("ETC'", LAST).regret).mean / GAP)
     wide, narrow = (
@@ -72,7 +72,7 @@ def width_root_two(m: Measurements) -> Finding:
 
 
 def c_alpha_range(m: Measurements) -> Finding:
-    """Compute the constant on a fine grid."""
+    """Compute the range of the constant c_alpha on a fine grid of alpha."""
     del m
     alphas = [1.0, 2.0 + math.sqrt(5.0), math.inf, *(1.001**k for k in range(1, 20_000))]
     values = [c_alpha(alpha) for alpha in alphas]
@@ -84,7 +84,7 @@ def c_alpha_range(m: Measurements) -> Finding:
 
 
 def error_of_the_theorems(m: Measurements) -> Finding:
-    """Compute the error that the corollary proves."""
+    """Compare the error that the corollary proves with 23 delta log(1/delta)."""
     del m
     ratios = [
         delta_tilde(design(rule, level), by="corollary")
@@ -105,14 +105,14 @@ def error_of_the_theorems(m: Measurements) -> Finding:
 
 
 def agrees_with_theorems(m: Measurements) -> Finding:
-    """Count the runs of the rules of a figure that break a theorem, in either setting."""
+    """Count the runs of the figures' rules that violate the bounds of the theorems."""
     labels = [rule.label for rule in RULES]
     cells = [cell for (label, _), cell in m.simulations.items() if label in labels]
     return keeping_theorems(cells, GAP)
 
 
 def agrees_as_printed(m: Measurements) -> Finding:
-    """Count the runs that break an exact theorem as it is printed, with its error as printed."""
+    """Count the runs that violate the exact theorems as printed, including the printed error."""
     promises = []
     for rule in RULES:
         for level in GRID:
@@ -124,7 +124,7 @@ def agrees_as_printed(m: Measurements) -> Finding:
 
 
 def printed_bounds(rule: Rule, log_inverse_delta: float) -> tuple[float, float]:
-    """Return decision time and regret of the exact theorems as printed, at the gap 1 and sigma 1.
+    """Return the printed bounds on decision time and regret for a gap of 1 and sigma = 1.
 
     >>> [round(one) for one in printed_bounds(UCB(2), 12.0)]
     [3225, 310]
@@ -136,7 +136,7 @@ def printed_bounds(rule: Rule, log_inverse_delta: float) -> tuple[float, float]:
         return constant * (level + 2 * math.log(math.log(inner)))
 
     if rule.curve_value is None:
-        # The theorem on ETC has 32 / gap^2 where that on UCB has 2 C_1, which is the same.
+        # The constant 32 / gap^2 of the theorem on ETC equals 2 C_1 of the theorem on UCB.
         one_arm = units(16 / GAP**2, 1.0)
         return 2 * one_arm, GAP * one_arm
     alpha = rule.curve_value

@@ -1,4 +1,4 @@
-"""Verdicts from runs: comparisons of two rules, ratios, and promises, with their standard errors.
+"""Verdicts from simulated runs: orders of rules, ratios, and bounds on shares of runs.
 
 A claim holds when the runs show it, and does not hold when they show the opposite. Beside each
 verdict stands the alternative that as many runs would have noticed with probability `POWER`.
@@ -26,20 +26,20 @@ from bascule.simulation import Estimate, Simulation
 from bascule.theory import published_bounds
 
 MARGIN = 3.0
-"""Standard errors that a difference needs before it counts, with many runs and one look."""
+"""Standard errors from which on a difference counts, with many runs and a single comparison."""
 
 CLEAR = 2.0
-"""Standard errors by which a difference has to be clear at each point: a point that leaves an order
+"""Standard errors by which a difference must exceed 0 at each point: a point that leaves an order
 open would make the verdict depend on the seed."""
 
 TAIL = math.erfc(MARGIN / math.sqrt(2.0)) / 2
-"""The probability that a difference of that many standard errors is chance."""
+"""The probability that a difference exceeds `MARGIN` standard errors by chance."""
 
 MOST_RUNS = 100_000
-"""More runs than anyone has: what they could not show, no runs can."""
+"""Largest practical number of runs; what these cannot show counts as not showable."""
 
 POWER = 0.9
-"""The probability with which the alternative that stands beside a verdict would be noticed."""
+"""The probability of detecting the alternative that is reported beside a verdict."""
 
 NOTICED = NormalDist().inv_cdf(POWER)
 
@@ -52,7 +52,7 @@ COMPARING = (
 
 @lru_cache(maxsize=1024)
 def beyond_chance(runs: int, looks: int = 1) -> float:
-    """Return how many standard errors a mean needs before it counts, by its number of runs.
+    """Return by how many standard errors a mean must differ from 0 to count, given its runs.
 
     It is the quantile of Student's t distribution whose tail is that of `MARGIN`, shared by all
     looks.
@@ -64,7 +64,7 @@ def beyond_chance(runs: int, looks: int = 1) -> float:
 
 
 def theorems_speak(log_inverse_delta: float) -> bool:
-    """Return whether the error of the theorems, 23 delta log(1/delta), is below 1.
+    """Return whether the theorems' bound on the error, 23 delta log(1/delta), is below 1.
 
     >>> theorems_speak(4.0), theorems_speak(6.0)
     (False, True)
@@ -74,7 +74,7 @@ def theorems_speak(log_inverse_delta: float) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """By how much one rule stays below another, at each log(1/delta) and on average over them.
+    """The difference of two rules at each log(1/delta) and on average: `higher` minus `lower`.
 
     >>> one = Comparison("UCB_2", "ETC", "regret", (2.0, 4.0), (Estimate(-1, 0.1), Estimate(9, 1)),
     ...                  Estimate(4, 0.5), runs=1000)
@@ -91,20 +91,20 @@ class Comparison:
     runs: int
 
     def against(self, looks: int | None = None) -> tuple[float, ...]:
-        """Return where the opposite is shown, given the number of looks for it."""
+        """Return each log(1/delta) at which the opposite is significant among all comparisons."""
         limit = beyond_chance(self.runs, looks or len(self.grid))
         pairs = zip(self.grid, self.margins, strict=True)
         return tuple(level for level, margin in pairs if margin.mean < -limit * margin.se)
 
     def verdict(self, looks: int | None = None) -> Verdict:
-        """Return the verdict: a point against it denies it, else every point has to show it."""
+        """Return the verdict: denied by any point of opposite order, shown if all points agree."""
         limit = beyond_chance(self.runs)
         mean, error = self.average.mean, limit * self.average.se
         clear = all(margin.mean > CLEAR * margin.se for margin in self.margins)
         return judged(mean > error and clear, bool(self.against(looks)) or mean < -error)
 
     def noticed(self, looks: int | None = None) -> float:
-        """Return by how much the opposite would have to hold at every point to be noticed there."""
+        """Return the size of an opposite difference that would be detected at any point."""
         limit = beyond_chance(self.runs, looks or len(self.grid)) + NOTICED
         return max(limit * margin.se for margin in self.margins)
 
@@ -112,7 +112,7 @@ class Comparison:
 def below(
     measurements: Measurements, quantity: Quantity, lower: str, higher: str, grid: Sequence[float]
 ) -> Comparison:
-    """Return how far `lower` stays below `higher`, run against run."""
+    """Return the comparison of two rules by paired runs."""
     above, under = _paired(
         measurements.runs_of(quantity, higher, grid), measurements.runs_of(quantity, lower, grid)
     )
@@ -141,13 +141,13 @@ def ratio(
 
 
 def _paired(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The runs that both have."""
+    """Return the runs that both rules have."""
     runs = min(first.shape[1], second.shape[1])
     return first[:, :runs], second[:, :runs]
 
 
 def near(estimate: Estimate, target: float, share: float, runs: int = 10**6) -> Verdict:
-    """Return the verdict on a claim that an estimate lies within a share of its target.
+    """Return the verdict on whether an estimate lies within a relative tolerance of a target.
 
     >>> near(Estimate(0.47, 0.005), 0.5, 0.05), near(Estimate(0.42, 0.005), 0.5, 0.1)
     ('holds', 'does not hold')
@@ -160,7 +160,7 @@ def near(estimate: Estimate, target: float, share: float, runs: int = 10**6) -> 
 
 
 def noticed(title: str, estimates: Sequence[Estimate], runs: int, looks: int = 1) -> str:
-    """Say which value of an estimate, beyond its limit, would have been noticed."""
+    """Describe how far beyond its limit an estimate would have been detected."""
     away = max((beyond_chance(runs, looks) + NOTICED) * estimate.se for estimate in estimates)
     return f"with probability {POWER:g}, {title} by {away:.2g} or more"
 
@@ -168,7 +168,7 @@ def noticed(title: str, estimates: Sequence[Estimate], runs: int, looks: int = 1
 def ordered(
     m: Measurements, grid: Sequence[float], pairs: Sequence[tuple[Quantity, str, str]]
 ) -> Finding:
-    """Return whether rules are ordered by regret, decision time or both.
+    """Judge a claim that rules are ordered by regret, decision time or both.
 
     All pairs must show it, at those points of the grid where the theorems say anything.
     """
@@ -213,7 +213,7 @@ def _title(comparison: Comparison) -> str:
 
 
 def _compared(comparison: Comparison) -> tuple[Measured, ...]:
-    """The difference on average, and at the point that speaks least for it."""
+    """Return the average difference, and that at the least significant point."""
     title = _title(comparison)
     level, weakest = min(
         zip(comparison.grid, comparison.margins, strict=True),
@@ -228,7 +228,7 @@ def _compared(comparison: Comparison) -> tuple[Measured, ...]:
 def factor(
     measurements: Measurements, pair: Sequence[str], target: float, grid: Sequence[float]
 ) -> Finding:
-    """Return whether the regrets of two rules have a ratio, judged at the end of a grid."""
+    """Judge a claim about the ratio of two rules' regrets, at the last point of a grid."""
     share, last = 0.1, grid[-1]
     over, under = pair
     ratios = {level: ratio(measurements, "regret", over, under, level) for level in grid}
@@ -248,7 +248,7 @@ def factor(
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """Runs that broke a promise, of how many, beside the share that is allowed.
+    """The number of runs that violate a bound, of all runs, and the share that may do so.
 
     It is denied if so many have at most the probability `TAIL` under the share that is allowed, and
     shown if so few have. Else it is not shown where `MOST_RUNS` could show it, and not contradicted
@@ -267,18 +267,18 @@ class Promise:
 
     @classmethod
     def of(cls, flags: Flags, allowed: float) -> Promise:
-        """Count the runs that broke a promise."""
+        """Count the flagged runs, which violate a bound."""
         return cls(int(flags.sum()), len(flags), allowed)
 
     @property
     def share(self) -> Estimate:
-        """The share of runs that broke it."""
+        """The share of runs that violate the bound."""
         mean = self.broken / self.runs
         return Estimate(mean, math.sqrt(mean * (1.0 - mean) / max(1, self.runs - 1)))
 
     @property
     def verdict(self) -> Verdict:
-        """What the runs say of it."""
+        """The verdict of the runs on the bound."""
         if 1.0 - at_most(self.broken - 1, self.runs, self.allowed) < TAIL / self.looks:
             return "does not hold"
         if at_most(self.broken, self.runs, self.allowed) <= TAIL / self.looks:
@@ -288,7 +288,7 @@ class Promise:
 
     @property
     def noticed(self) -> float:
-        """The smallest share that as many runs would have denied with probability `POWER`.
+        """The smallest true share that this many runs would refute with probability `POWER`.
 
         >>> f"{Promise(0, 1000, allowed=1e-9).noticed:.2%}"
         '0.23%'
@@ -306,7 +306,7 @@ class Promise:
 
 
 def at_most(count: int, runs: int, share: float) -> float:
-    """Return the probability that at most `count` of independent runs break a promise.
+    """Return the binomial probability of at most `count` among `runs`.
 
     >>> round(at_most(1, 10, 0.1), 4), at_most(-1, 10, 0.1), at_most(10, 10, 0.1)
     (0.7361, 0.0, 1.0)
@@ -315,7 +315,7 @@ def at_most(count: int, runs: int, share: float) -> float:
         return 0.0 if count < runs else 1.0
     if count >= runs or share <= 0.0:
         return 1.0
-    # Up from the first term, each by its ratio to the one before, in logarithms.
+    # Terms of the sum, in logarithms, each computed from its ratio to the previous term.
     numbers = np.arange(1, count + 1, dtype=np.float64)
     steps = np.log((runs - numbers + 1.0) / numbers) + math.log(share) - math.log1p(-share)
     logs = runs * math.log1p(-share) + np.concatenate([[0.0], np.cumsum(steps)])
@@ -323,7 +323,7 @@ def at_most(count: int, runs: int, share: float) -> float:
 
 
 def keeping(promises: Sequence[Promise], title: str) -> Finding:
-    """Return whether no more runs break a promise than it allows, in any cell.
+    """Judge a claim that in no cell more runs violate a bound than is allowed.
 
     Cells in which every share is allowed promise nothing and are left out.
     """
@@ -335,7 +335,7 @@ def keeping(promises: Sequence[Promise], title: str) -> Finding:
     ]
     verdicts = [cell.verdict for cell in cells]
     shown = verdicts.count("holds")
-    # One point that no number of runs can show keeps them from showing the claim.
+    # The claim cannot be shown if a single point cannot be shown by any number of runs.
     agrees: Verdict = "not contradicted" if "not contradicted" in verdicts else "not shown"
     if shown == len(cells):
         agrees = "holds"
@@ -361,7 +361,7 @@ BREAKING = "that decide wrongly, later or at a higher cost than the corrected th
 
 
 def keeping_theorems(cells: Sequence[Simulation], gap: float | Sequence[float]) -> Finding:
-    """Return whether no more runs are wrong, late or dear by the paper's theorems than allowed."""
+    """Judge a claim that decisions, times and regrets obey the paper's (corrected) theorems."""
     return keeping([_promise(cell, gap) for cell in cells], BREAKING)
 
 
@@ -373,7 +373,7 @@ def _promise(simulation: Simulation, gap: float | Sequence[float]) -> Promise:
 
 
 def regret_without_time(cells: Mapping[float, Simulation], gap: float) -> Finding:
-    """Return whether runs of UCB itself, whose time has no bound, keep to the theorem."""
+    """Judge a claim that runs of UCB itself obey the theorem, which bounds no decision time."""
     finding = keeping(
         [_promise(cell, gap) for cell in cells.values()],
         "that decide wrongly, or at a higher regret than the corrected theorem says",

@@ -1,4 +1,4 @@
-"""What the paper says of more than two arms: the corollary, branch by branch, and ETC.
+"""The paper's claims for more than two arms: both branches of the corollary, and ETC.
 
 The corollary has the constant c_alpha, the smaller of two branches. The first has a proof for any
 number of arms. The second has one for two arms only, and is what the constant is from
@@ -30,20 +30,20 @@ ARM_MEANS = (0.0, 0.5, 0.5, 1.0)
 GAPS = (1.0, 0.5, 0.5)
 ARM_RULES: tuple[Rule, ...] = (UCB(2), UCB(4), ETC(), ETCPrinted(), ETCPrime())
 FIRST_BRANCH = (UCB(2), UCB(4), ETC())
-"""The rules whose bound is the first branch of the constant, and ETC, which has none."""
+"""Rules whose bound uses the first branch of the constant, and ETC, which has no branches."""
 
 FOUR = " with 4 arms"
 
 NEAR_AND_FAR = (1.0, 0.8, -1.0)
 UNEQUAL_GAPS = (0.2, 2.0)
 SECOND_BRANCH = (UCB(32), UCB(200))
-"""Rules whose bound is the second branch, on arms one of which is beaten long before the other."""
+"""Rules whose bound uses the second branch, for arms with a small and a large gap."""
 
 THREE, FAR_PART = " with a near and a far arm", 4
 
 
 def points() -> tuple[FigureCell, ...]:
-    """Return everything that is simulated for these claims.
+    """Return the simulations that these claims need.
 
     >>> len(points())
     14
@@ -62,13 +62,13 @@ def points() -> tuple[FigureCell, ...]:
 
 
 def first_branch(m: Measurements) -> Finding:
-    """Count the runs with four arms that break the corollary."""
+    """Count the runs with four arms that violate the corollary."""
     cells = [m.at(f"{rule.label}{FOUR}", level) for rule in FIRST_BRANCH for level in LEVELS]
     return keeping_theorems(cells, GAPS)
 
 
 def second_branch(m: Measurements) -> Finding:
-    """Count the runs with a near and a far arm that cost more than the corollary says."""
+    """Count the runs with a small and a large gap whose regret exceeds the corollary's bound."""
     cells = {
         (rule.label, level): m.at(f"{rule.label}{THREE}", level)
         for rule in SECOND_BRANCH
@@ -91,7 +91,7 @@ def second_branch(m: Measurements) -> Finding:
 
 
 def corollary_regret(design: Design, gaps: Sequence[float]) -> float:
-    """Return the regret of the paper's corollary with both branches, solved instead of bounded.
+    """Return the corollary's bound on regret, with its inequality solved numerically.
 
     >>> one = iid.design(UCB(32), 12.0, arms=ARMS[:3])
     >>> round(corollary_regret(one, UNEQUAL_GAPS))

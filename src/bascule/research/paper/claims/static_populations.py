@@ -1,4 +1,4 @@
-"""What the paper's appendix says of static populations: all units are there from the start."""
+"""The paper's claims about static populations, whose units are all there from the start."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MORE_UNITS = 1.5
 
 
 def enough_units(level: float) -> int:
-    """Return the units in all with which the paper's horizon test is as good as it says.
+    """Return the number of units that the paper's proposition on the horizon test requires.
 
     >>> enough_units(4.0)
     564
@@ -38,13 +38,13 @@ def enough_units(level: float) -> int:
 
 
 def rules(level: float) -> tuple[Static, Static]:
-    """Return the test at the horizon, and the one at every stage with some units more."""
+    """Return the test at the horizon, and the test at every stage, which has more units."""
     units = enough_units(level)
     return Static(units, HORIZON), Static(int(MORE_UNITS * units))
 
 
 def points() -> tuple[FigureCell, ...]:
-    """Return everything that is simulated for these claims.
+    """Return the simulations that these claims need.
 
     >>> len(points())
     4
@@ -57,7 +57,7 @@ def points() -> tuple[FigureCell, ...]:
 
 
 def at_horizon(m: Measurements) -> Finding:
-    """Count the runs without the right decision, with as many units as the proposition asks for."""
+    """Count the runs without the right decision, with the units that the proposition requires."""
     cells = [m.at(Static(10, HORIZON).label, level) for level in LEVELS]
     failed = [
         Promise.of(cell.winner != 1, math.exp(-level))
@@ -76,7 +76,7 @@ def at_horizon(m: Measurements) -> Finding:
 
 
 def any_time(m: Measurements) -> Finding:
-    """Count the runs that break the bound for every stage."""
+    """Count the runs of the test at every stage that violate the paper's bounds."""
     cells = [m.at(Static(10).label, level) for level in LEVELS]
     return keeping_theorems(cells, GAP)
 

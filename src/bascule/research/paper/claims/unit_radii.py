@@ -1,4 +1,4 @@
-"""What the paper says of the radii for units, computed: how many units a radius needs.
+"""The paper's claims about radii in the unit setting: how many units an arm needs, computed.
 
 An arm needs the n units at which its radius is half the gap. The noise enters Algorithm 2's radius
 twice: as a variance, whose part in n is what the paper counts as additional units, and inside the
@@ -26,17 +26,17 @@ from bascule.research.paper.units import ARMS, GAP, MIDDLE, OUTCOME
 from bascule.simulation import Estimate
 
 FAR, FURTHEST = 1e4, 1e10
-"""log(1/delta) so large that what the paper says asymptotically must show."""
+"""Values of log(1/delta) large enough to show what the paper claims asymptotically."""
 
 SOME_UNITS = 100
 NOISES = (1.0, 2.0)
-"""Spreads of the noise beside units that differ by 1."""
+"""Standard deviations of the noise, where that between units is 1."""
 
 HALF_GAP, SMALL_GAP = GAP / 2, GAP / 10
 
 
 def units_until(radius_of: Callable[[float], float], width: float) -> float:
-    """The real n from which a falling radius is below `width`.
+    """Return the real n from which on a decreasing radius is below `width`.
 
     >>> round(units_until(lambda n: 1.0 / n, 0.01))
     100
@@ -47,7 +47,7 @@ def units_until(radius_of: Callable[[float], float], width: float) -> float:
 def needed(
     radius_of: UnitRadius, log_inverse_delta: float, gap: float = GAP, noise: float = 1.0
 ) -> float:
-    """The units an arm needs where units differ by 1 and their outcomes by `noise`.
+    """Return the units that an arm needs if sigma is 1 between units and `noise` within them.
 
     >>> round(needed(algorithm_2_radius, 12.0))
     385
@@ -56,7 +56,7 @@ def needed(
 
 
 def additional(log_inverse_delta: float, gap: float = GAP, noise: float = 1.0) -> float:
-    """What the variance of the noise adds to the units that Algorithm 2 needs.
+    """Return the units that Algorithm 2 needs in addition because of the noise's variance.
 
     >>> round(additional(12.0), 1)
     7.6
@@ -70,7 +70,7 @@ def additional(log_inverse_delta: float, gap: float = GAP, noise: float = 1.0) -
 
 
 def additional_alternative(log_inverse_delta: float, noise: float = 1.0) -> float:
-    """Return what noise adds with the alternative radius, in which it has a term of its own."""
+    """Return the additional units due to noise with the alternative radius."""
     with_noise, without = (
         needed(alternative_radius, log_inverse_delta, GAP, s) for s in (noise, 0.0)
     )
@@ -78,7 +78,7 @@ def additional_alternative(log_inverse_delta: float, noise: float = 1.0) -> floa
 
 
 def growths() -> dict[float, float]:
-    """Return what is added per unit of log log(1/delta), by the spread of the noise."""
+    """Return the additional units per unit of log log(1/delta), for each spread of the noise."""
     return {
         noise: (additional(FURTHEST, GAP, noise) - additional(FAR, GAP, noise))
         / math.log(FURTHEST / FAR)
@@ -87,7 +87,7 @@ def growths() -> dict[float, float]:
 
 
 def _log_log(power: int, words: str, more: tuple[Measured, ...] = ()) -> Finding:
-    """Return whether the additional units grow by this power of the spread of the noise."""
+    """Judge a claim that the additional units grow by this power of the noise's spread."""
     share, found = 0.05, growths()
     rows = tuple(
         Measured(

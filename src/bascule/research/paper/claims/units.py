@@ -45,10 +45,10 @@ from bascule.theory import mean_path
 LAST = GRID[-1]
 
 NEGLIGIBLE = 0.1
-"""The part of one change from which on another is no longer negligible beside it."""
+"""A change is negligible beside another one up to this share of it."""
 
 LONGEST = 450.0
-"""A log(1/delta) whose delta is not too small for a design."""
+"""Largest log(1/delta) that is tried; a design accepts its delta."""
 
 
 def _etc_is_cheaper(rule: UCB, log_inverse_delta: float) -> bool:
@@ -57,7 +57,7 @@ def _etc_is_cheaper(rule: UCB, log_inverse_delta: float) -> bool:
 
 
 def between_ucb_and_etc(m: Measurements) -> Finding:
-    """Judge the order, and say where the curves are predicted to cross."""
+    """Judge whether UCB has less regret than ETC but decides later; predict where curves cross."""
     rules, etc = (UCB(1.5), UCB(2)), ETC().label
     cheaper: list[tuple[Quantity, str, str]] = [("regret", rule.label, etc) for rule in rules]
     later: list[tuple[Quantity, str, str]] = [("decision_time", etc, rule.label) for rule in rules]
@@ -73,7 +73,7 @@ def between_ucb_and_etc(m: Measurements) -> Finding:
 
 
 def noise_is_negligible(m: Measurements) -> Finding:
-    """Compare twice the noise with units twice as different."""
+    """Compare the effects on regret of doubling the noise and the spread between units."""
     noise, spread = (
         ratio(m, "regret", name, SPREAD_RULE.label, MIDDLE) for name in (NOISY_NAME, SPREAD_NAME)
     )
@@ -104,7 +104,7 @@ def regret_of_ucb_mm(m: Measurements) -> Finding:
 
 
 FAR_WORSE = 2.0
-"""A ratio of mean squared errors that says more than a constant's worth."""
+"""Ratio of variances above which the total mean counts as far worse."""
 
 RETURNED = 50
 """Units that an arm gets after its wait."""
@@ -148,7 +148,7 @@ def mean_of_means_is_better(m: Measurements) -> Finding:
 
 
 def worse_after_wait(m: Measurements) -> Finding:
-    """Compute what a wait does; how often UCB waits so long is measured and not judged."""
+    """Compute the total mean's loss of precision after a long wait of an arm without new units."""
     ages = ages_after_wait(RETURNED)
     ratio = variance(ages, outcome_weight) / variance(ages, equal_weight)
     return Finding(

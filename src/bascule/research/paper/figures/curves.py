@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 DARK = "#333333"
 COLOURS = (SERIES[3].colour, SERIES[1].colour)
-"""One an arm."""
+"""Colour of each arm."""
 
 
 def set_heading(figure: Figure, text: str) -> None:
-    """Write a line above all panels that says what is drawn."""
+    """Write a heading above all panels of a figure."""
     figure.suptitle(text, x=0.01, ha="left", fontsize=11, color=DARK)
 
 
@@ -48,7 +48,7 @@ PANELS: tuple[tuple[Quantity, str, str], ...] = (
     ("regret", "Regret at the decision", "regret (outcome units)"),
     ("decision_time", "Decision time", "units until the decision (log scale)"),
 )
-"""What each panel shows, its title and the name of its axis."""
+"""Quantity, title and axis label of each panel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +63,16 @@ class Curves:
     grid: tuple[float, ...]
 
     def __call__(self, measurements: Measurements, seed: int) -> Sheet:
-        """Return the figure and its table; the seed is already in the measurements."""
+        """Return the figure and its table; `seed` is ignored."""
         del seed
         return Sheet(self.draw(measurements), self.table(measurements))
 
     def table(self, measurements: Measurements) -> list[CsvRow]:
-        """One row for each rule and log(1/delta)."""
+        """Return a row for each rule and log(1/delta)."""
         return [_row(measurements, label, level) for label in self.labels for level in self.grid]
 
     def draw(self, measurements: Measurements) -> Figure:
-        """Two panels, regret on a linear scale, decision time on a logarithmic one."""
+        """Draw two panels: regret on a linear scale, and decision time on a log scale."""
         figure, panels = new_figure(columns=2, width=11.0, height=4.8)
         for panel, (quantity, title, name) in zip(panels, PANELS, strict=True):
             self._curves(panel, measurements, quantity)

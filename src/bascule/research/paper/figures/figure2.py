@@ -1,4 +1,4 @@
-"""Figure 2: the two kinds of interval of UCB_alpha, before the decision and at it.
+"""Figure 2: the two kinds of intervals of UCB_alpha, before and at the decision.
 
 The wide intervals `mean +- alpha * radius` say who gets the next unit, which keeps their upper
 ends level; the narrow ones `mean +- radius` decide, as soon as they part.
@@ -31,7 +31,7 @@ LOG_INVERSE_DELTA = 12.0
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Where the traced test stands at one time."""
+    """The state of a simulated test at one time."""
 
     name: str
     statistics: Statistics
@@ -39,7 +39,7 @@ class Moment:
 
     @property
     def indices(self) -> tuple[float, ...]:
-        """The upper ends of the pulling intervals."""
+        """The indices of the arms: the upper ends of the wide intervals."""
         return tuple(
             score(interval.mean, interval.radius, arm.units, RULE.alpha)
             for interval, arm in zip(self.intervals, self.statistics.arms, strict=True)
@@ -47,14 +47,14 @@ class Moment:
 
 
 def figure2(measurements: Measurements, seed: int) -> Sheet:
-    """The drawing and the table of Figure 2, which needs one traced run and no measurements."""
+    """Return Figure 2 and its table, made from one simulated run; `measurements` is ignored."""
     del measurements
     shown = moments(seed)
     return Sheet(draw(shown), table(shown))
 
 
 def moments(seed: int) -> tuple[Moment, Moment]:
-    """The first run of a seed, at a third of its decision time and at its decision."""
+    """Return the states of one run at a third of its decision time and at its decision."""
     traced = design(RULE, LOG_INVERSE_DELTA)
     steps = list(trace(traced, MEANS, seed=seed))
     before, after = steps[len(steps) // 3 - 1].statistics, steps[-1].statistics
@@ -65,7 +65,7 @@ def moments(seed: int) -> tuple[Moment, Moment]:
 
 
 def table(shown: tuple[Moment, ...]) -> list[CsvRow]:
-    """One row for each moment and arm."""
+    """Return a row for each moment and arm."""
     return [
         {
             "moment": moment.name,
@@ -82,7 +82,7 @@ def table(shown: tuple[Moment, ...]) -> list[CsvRow]:
 
 
 def draw(shown: tuple[Moment, Moment]) -> Figure:
-    """Two panels on one scale."""
+    """Draw both moments in two panels with the same scale."""
     before, after = shown
     figure, (left, right) = new_figure(columns=2, width=10.0, height=5.0, share_y=True)
     left.set_title(f"Before the decision: {before.statistics.units:,} units", loc="left")
@@ -134,13 +134,13 @@ def _levels(axes: Axes, moment: Moment) -> None:
 
 
 def _gap(moment: Moment) -> tuple[float, float]:
-    """The upper end of the lower decision interval, and the lower end of the upper one."""
+    """Return the upper end of the lower decision interval and the lower end of the upper one."""
     lower, upper = sorted(moment.intervals, key=lambda interval: interval.mean)
     return lower.high, upper.low
 
 
 def _band(axes: Axes, moment: Moment) -> None:
-    """Shade what lies between those ends: an overlap, or the gap that has opened."""
+    """Shade the overlap of the decision intervals, or the gap between them."""
     low, high = _gap(moment)
     parted = high > low
     axes.axhspan(min(low, high), max(low, high), color="#8a8a8a", alpha=0.35, linewidth=0)
@@ -152,7 +152,7 @@ def _band(axes: Axes, moment: Moment) -> None:
 
 
 def _magnify(axes: Axes, moment: Moment) -> None:
-    """The gap is as narrow as one unit can make it, so show its surroundings enlarged."""
+    """Draw an enlarged inset of the gap, which is too narrow to be seen."""
     low, high = _gap(moment)
     gap = high - low
     inset = axes.inset_axes((0.58, 0.10, 0.39, 0.33))
@@ -170,7 +170,7 @@ def _magnify(axes: Axes, moment: Moment) -> None:
 
 
 def _explain(axes: Axes, moment: Moment) -> None:
-    """Name the two intervals beside the first arm."""
+    """Label the two kinds of intervals beside the first arm."""
     interval = moment.intervals[0]
     for height, text in (
         (interval.mean, "decision interval\nmean ± radius"),

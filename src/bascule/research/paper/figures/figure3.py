@@ -1,4 +1,4 @@
-"""Figure 3: the unit allocation problem as a triangle, from one run stage by stage.
+"""Figure 3: units, stages and outcomes of one run, drawn as a triangle.
 
 Each row is a unit, each column a stage. A unit joins an arm and gives an outcome at every stage
 from then on. Beside the triangle: how much each unit counts in the two estimators of the paper.
@@ -28,7 +28,7 @@ STAGES = 30
 
 @dataclass(frozen=True, slots=True)
 class UnitLine:
-    """One unit of the triangle: when it joined which arm, and what it has given since."""
+    """One unit: its number (the stage at which it joined), its arm, and its outcomes."""
 
     unit: int
     arm: int
@@ -46,14 +46,14 @@ class UnitLine:
 
 
 def figure3(measurements: Measurements, seed: int) -> Sheet:
-    """The drawing and the table of Figure 3, which needs one traced run and no measurements."""
+    """Return Figure 3 and its table, made from one simulated run; `measurements` is ignored."""
     del measurements
     units = lines(seed)
     return Sheet(draw(units), table(units))
 
 
 def lines(seed: int) -> tuple[UnitLine, ...]:
-    """The units of the first stages of the first run of a seed."""
+    """Return the units of the first stages of one run."""
     stages = list(islice(trace_stages(design(RULE, MIDDLE), MEANS, seed), STAGES))
     joined = [arm for stage in stages for arm in stage.joined]
     return tuple(
@@ -63,7 +63,7 @@ def lines(seed: int) -> tuple[UnitLine, ...]:
 
 
 def share(units: tuple[UnitLine, ...], line: UnitLine, weight: Weight) -> float:
-    """How much a unit counts in the mean of its arm."""
+    """Return the share of a unit in the weighted mean of its arm."""
 
     def count(line: UnitLine) -> float:
         return weight(line.outcomes, OUTCOME.sigma_unit, OUTCOME.sigma_noise)
@@ -72,7 +72,7 @@ def share(units: tuple[UnitLine, ...], line: UnitLine, weight: Weight) -> float:
 
 
 def table(units: tuple[UnitLine, ...]) -> list[CsvRow]:
-    """One row per unit."""
+    """Return a row for each unit."""
     return [
         {
             "unit": line.unit,
@@ -88,7 +88,7 @@ def table(units: tuple[UnitLine, ...]) -> list[CsvRow]:
 
 
 def draw(units: tuple[UnitLine, ...]) -> Figure:
-    """The triangle, and beside it what each unit counts."""
+    """Draw the triangle, and beside it the share of each unit in the mean of its arm."""
     figure, (left, right) = new_figure(2, width=11.0, height=6.0, share_y=True, parts=(1.9, 1.0))
     _triangle(left, units)
     _shares(right, units)
@@ -162,7 +162,7 @@ def _shares(axes: Axes, units: tuple[UnitLine, ...]) -> None:
         axes.plot(pooled, line.unit, "o", color=COLOURS[line.arm], markersize=4.5)
     axes.set_title("How much each unit counts in its arm", loc="left")
     axes.set_xlabel("share of the unit (%)")
-    # Wide enough for the key to stand clear of every late unit.
+    # The axis is wide enough to keep the legend clear of the marks of late units.
     widest = max(
         1.9 * max(equal for equal, _ in shares),
         1.05 * max(by_outcomes for _, by_outcomes in shares),
