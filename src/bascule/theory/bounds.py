@@ -27,7 +27,7 @@ from bascule.theory.solve import units_at_width, units_within, widest_radius
 
 
 def published_shape(design: Design) -> Shape:
-    """The radius and the proof of a rule as the paper has it.
+    """Return the radius of a rule and the constants of its proof, as published in the paper.
 
     >>> import bascule as bs
     >>> published_shape(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))).count
@@ -51,7 +51,7 @@ def published_shape(design: Design) -> Shape:
 
 
 def published_unit_shape(design: Design) -> UnitShape:
-    """Return the radius and the proof that the paper has for units whose outcomes recur.
+    """Return the radius and the constants of its proof, as published for recurring outcomes.
 
     >>> import bascule as bs
     >>> published_unit_shape(bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.UCB(2))).count
@@ -70,7 +70,7 @@ def published_unit_shape(design: Design) -> UnitShape:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Guarantees of a design at given gaps, all at once with probability `1 - error`.
+    """Upper bounds for a design at given gaps, which hold together with probability `1 - error`.
 
     How well founded that is, `design.calibration.guarantee` says; an error of 1 promises nothing.
 
@@ -84,7 +84,7 @@ class Bounds:
 
 
 Theorems = dict[str, Callable[[Design, Any, tuple[float, ...]], Bounds]]
-"""Bounds by the kind of a procedure, given (design, procedure, gaps)."""
+"""Functions (design, procedure, gaps) -> bounds, by the kind of the procedure."""
 
 
 def c_alpha(alpha: float) -> float:
@@ -101,7 +101,7 @@ def c_alpha(alpha: float) -> float:
 
 
 def sharper_c_alpha(alpha: float) -> float:
-    """Our constant in the same place: `4 alpha^2 / (alpha + 1)^2`, which grows from 1 to 4.
+    """Our constant in the regret of UCB_alpha: `4 alpha^2 / (alpha + 1)^2`, from 1 up to 4.
 
     >>> sharper_c_alpha(1.0), sharper_c_alpha(3.0)
     (1.0, 2.25)
@@ -115,14 +115,14 @@ def _checked_alpha(alpha: float) -> float:
 
 
 def _first_branch(alpha: float) -> float:
-    # A product, which becomes infinite where a power would raise.
+    # A product overflows to infinity, where a power would raise an error.
     return (alpha + 1) / 2 * ((alpha + 1) / 2)
 
 
 def checked_gaps(
     design: Design, gaps: float | Sequence[float], zero: bool = False
 ) -> tuple[float, ...]:
-    """One positive gap for each arm that is not the best; a single number stands for all.
+    """Return a positive gap for each arm but the best; a single number is used for all of them.
 
     With `zero` a gap may also be 0.
 
@@ -154,7 +154,7 @@ def bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
 
 
 def published_bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
-    """The bound of the paper's exact theorems, corrected where they slip.
+    """Return the bounds of the paper's exact theorems, with their errors corrected.
 
     >>> import bascule as bs
     >>> promise = published_bounds(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=0.01), 1)
@@ -197,8 +197,8 @@ def _published_recurrent(
     if procedure.eliminates:
         return _etc_bounds(design, other_gaps)
     constant, spread = _published_constants(procedure.alpha, len(other_gaps))
-    # The radius has no simple inverse for units: the same inequalities, solved for the radius. The
-    # best arm is bounded by the radius that its nearest rival has at its most units.
+    # The inequalities are solved for the radius, which has no simple inverse. The units of the best
+    # arm are bounded by the radius of its nearest rival at the maximum of that rival's units.
     rivals = [_reach(design, gap / (2 * math.sqrt(constant))) for gap in other_gaps]
     largest = max(rivals)
     narrowest = 0.0 if math.isinf(largest) else widest_radius(design, largest)
@@ -223,9 +223,9 @@ def _published_intervals(
 
 
 def _published_constants(alpha: float, rivals: int) -> tuple[float, float]:
-    """The constant of the regret, and how many times as many units the best arm takes."""
-    # With more than two arms only the first branch of c_alpha has a proof: an arm that is already
-    # beaten still gets units while the leader's nearest rival is not.
+    """Return the constant of the regret, and the factor by which the best arm takes more units."""
+    # With more than two arms only the first branch of c_alpha has a proof: a beaten arm still gets
+    # units until the leader's nearest rival is beaten too.
     constant = c_alpha(alpha) if rivals == 1 else _first_branch(alpha)
     if math.isinf(alpha):
         return (4.0 if rivals == 1 else math.inf), 1.0
@@ -245,7 +245,7 @@ def _recurrent_bounds(
 
 
 def _arm_bounds(design: Design, procedure: ArmProcedure, other_gaps: tuple[float, ...]) -> Bounds:
-    """Bounds of tests that end when intervals have parted."""
+    """Return the bounds of a test that ends when intervals no longer overlap."""
     _check_index(procedure)
     if procedure.eliminates:
         return _etc_bounds(design, other_gaps)
@@ -271,8 +271,8 @@ def _rival_width(alpha: float, gap: float, smallest: float) -> float:
 
 
 def _etc_bounds(design: Design, other_gaps: tuple[float, ...]) -> Bounds:
-    """Bounds of an even split: while two arms are undecided, two radii cover half the gap."""
-    # Two arms: the radius is half the threshold on the difference, whose own deviation it bounds.
+    """Return the bounds of an even split: undecided arms have radii above a quarter of the gap."""
+    # With two arms the radius is half of the threshold, which bounds the error of the difference.
     units = [_reach(design, gap / 4) for gap in other_gaps]
     return _summed(design, [max(units), *units], other_gaps)
 
@@ -294,20 +294,20 @@ BOUNDS: Theorems = {
     "intervals": _arm_bounds,
     "recurrent": _recurrent_bounds,
 }
-"""Our proofs, by the kind of procedure that they are about; packages above add their own."""
+"""Functions for our proven bounds, by the kind of procedure; other packages add their own."""
 
 PUBLISHED: Theorems = {
     "intervals": _published_intervals,
     "recurrent": _published_recurrent,
 }
-"""The paper's theorems, by the kind of procedure; packages above add their own."""
+"""Functions for the bounds in the paper, by the kind of procedure; other packages add their own."""
 
 
 ZETA_THREE_HALVES = 2.6123753486854883
 
 
 def corollary(level: float) -> float:
-    """The bound that the corollary puts on the event of `calibration.peel`; at most 1.
+    """Return the bound of the paper's corollary on the probability that `calibration.peel` bounds.
 
     Each of its two forms counts only where its proof allows it.
 
@@ -326,7 +326,7 @@ def corollary(level: float) -> float:
 
 
 def delta_tilde(design: Design, *, by: Literal["peeling", "corollary"] = "peeling") -> float:
-    """The error a design's nominal delta proves, by "peeling" (ours) or by the "corollary".
+    """Return the error that a nominal delta proves, by our "peeling" or by the paper's "corollary".
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=6.0e-4)
@@ -341,7 +341,7 @@ def delta_tilde(design: Design, *, by: Literal["peeling", "corollary"] = "peelin
 
 
 def corollary_delta(error: float, design: Design) -> float:
-    """The nominal delta with which the corollary proves `error` for the rule of this design.
+    """Return the nominal delta for which the paper's corollary proves `error` for a design's rule.
 
     >>> import bascule as bs
     >>> print(f"{corollary_delta(0.05, bs.Design(['a', 'b'], bs.Gaussian(1), bs.ETC())):.1e}")

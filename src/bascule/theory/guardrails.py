@@ -12,11 +12,11 @@ from bascule.core.numerics import first_after
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 
 SMALLEST_CLOCK, LARGEST_CLOCK = 1e-3, 1e12
-"""The range that is searched for the clock at which an arm is shown to be within its margin."""
+"""Limits of the search for the clock at which an arm is shown to be within its margin."""
 
 
 def metric_spread(metric: Metric) -> float | None:
-    """Return the spread of a metric's outcomes, as far as it is known before a test.
+    """Return the spread of a metric's outcomes if it is known before a test, else None.
 
     >>> import bascule as bs
     >>> metric_spread(bs.Metric("bounced", bs.Bernoulli(), margin=0.01, baseline=0.5))

@@ -43,7 +43,7 @@ def oracle_information(gap: float, sigma: float, error: float, failure: float = 
     apart = (1.0 - failure) * math.log((1.0 - failure) / error)
     if failure > 0.0:
         apart += failure * math.log(failure / (1.0 - error))
-    # In two steps, so that no square of a tiny gap can vanish.
+    # In two steps, since the square of a tiny gap could underflow to 0.
     return 2.0 * (sigma / gap) * (sigma / gap) * apart
 
 
@@ -67,7 +67,7 @@ def least_regret(
         return best + math.fsum(others(best))
 
     lowest = max(needed)
-    # The time falls while the best arm has few units, and grows from there on.
+    # With more units of the best arm, the total number of units falls at first, and then grows.
     soonest = turning_point(
         lambda best: total(best * (1 + 1e-6)) < total(best), lowest * (1 + 1e-9), lowest * 1e6
     )
@@ -78,7 +78,7 @@ def least_regret(
 
 
 def spread_between(means: Sequence[float], outcome: Outcome) -> float:
-    """Return the spread of one outcome of the two best arms, as the outcome model states it.
+    """Return the spread of an outcome of the two best arms that the outcome model implies.
 
     >>> import bascule as bs
     >>> round(spread_between([0.05, 0.06], bs.Bernoulli()), 3)

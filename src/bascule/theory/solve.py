@@ -1,4 +1,4 @@
-"""How many units a radius needs to become as small as asked: the equation behind every bound.
+"""Solve for the number of units at which the radius of an interval falls to a given width.
 
 Where outcomes recur, a unit counts more the more outcomes it has given, and no two units of an arm
 arrive at the same stage. So the n units of an arm have given at least 1, 2, ..., n outcomes, which
@@ -20,7 +20,7 @@ from bascule.core.progress import interval_procedure, recurrent_procedure
 
 
 def units_until(width: float, sigma: float, shape: Shape, delta: float) -> float:
-    """The real n at which the radius has come down to `width` for good.
+    """Return the real number of units from which on the radius is at most `width`.
 
     At a large delta the radius may rise a little before it falls; what counts is the last n at
     which it comes down to `width`.
@@ -64,7 +64,7 @@ def units_within(information: float, shape: Shape, delta: float) -> float:
 
 
 def clock_until(age: float, outcome: Outcome) -> float:
-    """The integral of the precision weight from 0 to an age.
+    """Return the integral of the precision weight of a unit from age 0 to `age`.
 
     The weight rises with the age, so units that have given 1, 2, ..., n outcomes have at least the
     clock `clock_until(n)`.
@@ -77,14 +77,14 @@ def clock_until(age: float, outcome: Outcome) -> float:
     of_unit, of_noise = ((spread / largest) ** 2 for spread in outcome.unit_spreads)
     ratio = of_unit * age / of_noise if of_noise else math.inf
     if ratio < 1e-4:
-        # x - log(1 + x) without the digits that cancel.
+        # The series of x - log(1 + x), in which no digits cancel.
         return age * age / of_noise * (0.5 - ratio / 3.0 + ratio * ratio / 4.0)
     rest = math.log1p(ratio) / ratio if ratio < math.inf else 0.0
     return age / of_unit * (1.0 - rest)
 
 
 def widest_radius(design: Design, units: float, look: int = 1) -> float:
-    """The radius of an arm whose units have given as few outcomes as they can.
+    """Return the largest possible radius of an arm: its units have as few outcomes as possible.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.UCB(2), delta=0.05)
@@ -101,7 +101,7 @@ def widest_radius(design: Design, units: float, look: int = 1) -> float:
 
 
 def arm_units_until(design: Design, width: float) -> float:
-    """The real n at which the widest radius has come down to `width`.
+    """Return the real number of units at which the largest possible radius falls to `width`.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.UCB(2), delta=0.05)
@@ -114,7 +114,7 @@ def arm_units_until(design: Design, width: float) -> float:
 
 
 def units_at_width(design: Design, width: float) -> float:
-    """The real n with which the radius of an arm is so wide, whatever outcomes the design has.
+    """Return the real number of units at which an arm's radius is `width`, for any outcome model.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=0.01)

@@ -1,4 +1,4 @@
-"""How much longer a test may take: a range that holds the time until its end in most cases.
+"""Estimate the remaining time of a test by a range that contains it in most cases.
 
 The lead of an arm, in standard errors of its difference, is a walk with drift. What the drift is
 follows from what the test has shown, up to the same standard error: the range takes this into
@@ -22,10 +22,10 @@ FURTHEST = 20.0
 """Maximum remaining time for which a range is given, as a multiple of the time so far."""
 
 NODES = 15
-"""Drifts that stand for all that are possible."""
+"""Number of drifts that represent all possible ones in a numerical integration."""
 
 GROWTH = np.geomspace(0.004, FURTHEST, 64)
-"""By how much the information grows, in parts of what there is."""
+"""Tabulated growth of the information, as a multiple of the present information."""
 
 _ERFC = np.vectorize(math.erfc, otypes=[np.float64])
 
@@ -83,7 +83,7 @@ def _reached(
 
 
 def _crossed(distance: FloatArray, drift: FloatArray, clock: FloatArray) -> FloatArray:
-    """Return the probability that a walk has been this far above where it began by a clock."""
+    """Return the probability that a walk rises by `distance` above its start before `clock`."""
     root = np.sqrt(2.0 * clock)
     direct = 0.5 * _ERFC((distance - drift * clock) / root)
     turned = 0.5 * _ERFC((distance + drift * clock) / root)

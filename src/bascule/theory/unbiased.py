@@ -1,4 +1,4 @@
-"""The estimate of a difference after the end of a test, which does not favour how it ended.
+"""Median-unbiased estimate of a difference after a test that may have ended early.
 
 A test that ends when the difference is large enough ends on average when it looks larger than it
 is. The median-unbiased estimate is the difference at which a test would have ended as well for the
@@ -33,13 +33,13 @@ from bascule.theory.prediction.passage import (
 )
 
 CLOSE = 1e-3
-"""Tolerance for the distance of the probability from one half."""
+"""Tolerance for the probability, one half, by which the estimate is defined."""
 
 STEPS = 79
-"""Steps of a passage: its first clock is a hundredth of the last one."""
+"""Number of steps of a first passage, whose first clock is a hundredth of the last one."""
 
 ROUNDING = 1e-9
-"""Clocks that differ by this part are the same."""
+"""Relative difference up to which two clocks are considered equal."""
 
 
 def unbiased_difference(
@@ -73,14 +73,14 @@ def unbiased_difference(
         return None
     spread = _spread(procedure, oriented, first, second) if pair[CLOCK] > 0.0 else 0.0
     if spread == 0.0:
-        # Nothing is known yet, or outcomes that do not vary say the difference itself.
+        # Nothing is known yet, or outcomes do not vary, so that the difference has no error.
         return None
     horizon = math.inf
     if params.reach > 0.0:
         shared = evidence.shared(arms, procedure.arms, params)
         left = evidence.remaining(pair, mine, theirs, shared, 0.0, params)
         horizon = pair[CLOCK] + max(0.0, left)
-    # With more arms a test is futile only if every one of them is.
+    # A test of more than two arms is futile only if every arm is.
     futility = params.futility if procedure.arms == 2 else 0.0
     scaled = params._replace(effect=params.effect / spread, futility=futility)
     size = _drift(abs(pair[TOTAL]) / spread, pair[CLOCK], decided, horizon, scaled)
@@ -89,7 +89,7 @@ def unbiased_difference(
 
 
 def _spread(procedure: BlockProcedure, statistics: Statistics, first: int, second: int) -> float:
-    """The standard deviation of outcomes of a pair, in units of the scale."""
+    """Return the standard deviation of a pair's outcomes, in units of the scale of the outcomes."""
     outcome = procedure.outcome
     if not (outcome.limited or outcome.estimated):
         return 1.0
@@ -103,7 +103,7 @@ def _spread(procedure: BlockProcedure, statistics: Statistics, first: int, secon
 
 @lru_cache(maxsize=256)
 def _drift(total: float, clock: float, decided: bool, horizon: float, params: Params) -> float:
-    """The drift at which half of tests end as well for the arm ahead as at this total and clock.
+    """Return the drift at which half of all tests end at least as well for the leader as this one.
 
     The boundary of a decision passes through the place where it was reached.
     """
@@ -135,7 +135,7 @@ def _drift(total: float, clock: float, decided: bool, horizon: float, params: Pa
 def ends_ahead(
     drift: float, total: float, clock: float, line: Line, limits: PassageLimits
 ) -> float:
-    """Return the probability to cross a line by a clock, or to be open there at a total or above.
+    """Return the probability to cross `line` by `clock`, or to be open then at `total` or above.
 
     Paths that were futile before have ended behind. The last step of the passage is at the clock,
     where the line falls to the total, and nothing is left inside after it.
@@ -146,7 +146,7 @@ def ends_ahead(
     """
     step = clock * (1.0 - 1.0 / RATIO)
     (height,) = line(np.array([clock]))
-    # A passage finds a line crossed between two clocks too; who is open is looked at once.
+    # A passage also counts crossings between clocks; an undecided total is only seen at `clock`.
     late = overstep(step, max(0.0, drift + (height - total) / step)) if total < height else 0.0
 
     def falls(clocks: FloatArray) -> FloatArray:

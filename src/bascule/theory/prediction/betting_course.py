@@ -1,4 +1,4 @@
-"""Predictions for tilted blocks that bet: the walk is the sum of the blocks' differences.
+"""Predict tests in blocks that are decided by bets, from the random walk of block differences.
 
 Given that sum the wealth of the bets is nearly known, so they have a boundary too, and the walk has
 a first passage. docs/research/prediction.md.
@@ -17,36 +17,35 @@ from bascule.core.types import FloatArray, IntArray
 from bascule.theory.prediction.passage import Line
 
 STRIDES = (2.5, 1.0)
-"""How long the steps of each round are. The first one only finds the typical block, which settles
-at once."""
+"""Step lengths of the rounds of a prediction. The first one only finds the typical size of a block,
+for which one round with long steps is enough."""
 
 BLOCKS = np.geomspace(1.0, 1e10, 300)
 LOG_BLOCKS = np.log(BLOCKS)
 """Numbers of blocks at which the boundary is tabulated."""
 
 SLOPES = np.geomspace(1e-6, 60.0, 300)
-"""Exponential tilts of the law of a block, in units of the inverse deviation."""
+"""Exponential tilts of the distribution of a block's difference, in inverse standard deviations."""
 
 STEEPEST = 60.0
-"""Where the fair game is looked for."""
+"""Largest tilt, in inverse standard deviations, in the search for the one with a mean of 0."""
 
 MOST_ROUNDS = 200
-"""Maximum number of steps in the search for the fair game, more than it needs."""
+"""Maximum number of steps in the search for the tilt with mean difference 0, more than needed."""
 
 LEAST = 1e-9
-"""The least that outcomes vary."""
+"""Smallest noise of outcomes, and smallest distance of the better mean to 1 and the worse to 0."""
 
 
 Law = tuple[FloatArray, FloatArray]
-"""The values that a block's difference can have, scaled to lie within -1 and 1, and their chances.
-"""
+"""Possible values of a block's difference, scaled to lie within -1 and 1, with probabilities."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """What blocks look like, by the units that the leader has for each one of the other arm.
+    """Distribution of a block's difference, by the leader's units per unit of the other arm.
 
-    `law` is given whole units, `spread`, the standard deviation of all outcomes together, any.
+    `law` takes whole units; `spread`, the standard deviation of all outcomes, any number of them.
     """
 
     law: Callable[[int], Law]
@@ -54,7 +53,7 @@ class Outcomes:
 
 
 def coins(better: float, worse: float) -> Outcomes:
-    """0/1 outcomes with these means.
+    """Return the distribution of blocks of 0/1 outcomes with these means.
 
     >>> values, chances = coins(0.5, 0.5).law(1)
     >>> values.tolist(), chances.tolist()
@@ -77,7 +76,7 @@ def coins(better: float, worse: float) -> Outcomes:
 
 
 def bell(gap: float, noise: float) -> Outcomes:
-    """Outcomes with this gap and spread, both as parts of the limits' width.
+    """Return the distribution of blocks, given gap and spread in widths of the outcomes' limits.
 
     >>> values, chances = bell(0.1, 0.2).law(1)
     >>> round(float(values @ chances), 6)
@@ -98,7 +97,7 @@ def bell(gap: float, noise: float) -> Outcomes:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """The total of a pair on which bets are placed, when all blocks have the usual size.
+    """The random walk that approximates bets on a pair of arms, if all blocks have the same size.
 
     `mean` is that of a block's difference and `deviation` the spread that an outcome would have to
     have for as much noise; `boundary` is where bets have won enough, in deviations. The rule sees
@@ -112,7 +111,7 @@ class Walk:
 
 
 def bets_win(outcomes: Outcomes, typical: float, centre: float = ORDINARY) -> bool:
-    """Return whether some bet grows on average, with `typical` units of the leader in a block."""
+    """Return whether any bet grows on average if a block has `typical` units of the leader."""
     values, chances = _between(outcomes.law, typical)
     return bool((chances @ np.log1p(np.outer(values, bets_around(centre)[0])) > 0).any())
 
@@ -120,7 +119,7 @@ def bets_win(outcomes: Outcomes, typical: float, centre: float = ORDINARY) -> bo
 def walk_of_bets(
     threshold: float, outcomes: Outcomes, typical: float, centre: float = ORDINARY
 ) -> Walk:
-    """Return the walk with `typical` units of the leader in a block."""
+    """Return the random walk for bets if every block has `typical` units of the leader."""
     values, chances = _between(outcomes.law, typical)
     # A block adds its difference, times its information, to the total.
     share, mean = typical / (1 + typical), float(values @ chances)
@@ -130,7 +129,7 @@ def walk_of_bets(
 
 
 def _between(law_of: Callable[[int], Law], units: float) -> Law:
-    """Return the law of blocks of a fractional size, as a mixture of two sizes."""
+    """Return the distribution for a fractional size of a block, as a mixture of two whole sizes."""
     low = math.floor(units)
     smaller, larger = law_of(low), law_of(low + 1)
     part = units - low
@@ -140,7 +139,7 @@ def _between(law_of: Callable[[int], Law], units: float) -> Law:
 
 
 def _boundary(needed: FloatArray, share: float, deviation: float) -> Line:
-    """Where the bets have won enough, in standard deviations; a block adds `share` to the clock."""
+    """Return the total, in deviations, at which bets decide; each block adds `share` to the clock."""
     known = needed < math.inf
     log_clocks, means = LOG_BLOCKS[known] + math.log(share), needed[known] / deviation
 
@@ -151,7 +150,7 @@ def _boundary(needed: FloatArray, share: float, deviation: float) -> Line:
 
 
 def bets_around(centre: float) -> tuple[FloatArray, FloatArray]:
-    """The shares of the bets around a central one, and the logarithms of what they start with."""
+    """Return the stakes of bets around a central one, and the logarithms of their initial capital."""
     places = range(len(BETS))
     parts = np.array([log_part_at(j, centre) for j in places])
     return np.array([share_at(j, centre) for j in places]), parts
@@ -160,7 +159,7 @@ def bets_around(centre: float) -> tuple[FloatArray, FloatArray]:
 def needed_mean(
     values: FloatArray, chances: FloatArray, threshold: float, centre: float = ORDINARY
 ) -> FloatArray:
-    """The mean difference, by blocks, at which the bets have won enough; inf if there is none.
+    """Return the mean difference at which bets decide, by number of blocks; infinite if none does.
 
     Given their mean, blocks are as if each had been drawn from the law of a block, bent to that
     mean by an exponential factor.
@@ -189,14 +188,14 @@ def needed_mean(
     before, after = (np.log(wealth(places).sum(axis=1)) for places in (low, high))
     part = np.clip((threshold - before) / np.maximum(after - before, 1e-300), 0.0, 1.0)
     needed = means[low] + part * (means[high] - means[low])
-    # What the sum leaves open of the wealth is noise too: it brings the boundary nearer.
+    # The sum of differences does not determine the wealth: its noise brings the boundary nearer.
     shares = wealth(high) / wealth(high).sum(axis=1)[:, None]
     known = np.sqrt(shares @ _explained(values, chances, gains))
     return np.where(is_ever, mean + known * (needed - mean), math.inf)
 
 
 def _explained(values: FloatArray, chances: FloatArray, gains: FloatArray) -> FloatArray:
-    """Which part of the variance of each bet's gains the difference explains."""
+    """Return the share of the variance of each bet's gains that the block's difference explains."""
     apart, gained = values - values @ chances, gains - chances @ gains
     return (chances * apart @ gained) ** 2 / ((chances @ apart**2) * (chances @ gained**2) + 1e-300)
 
@@ -209,7 +208,7 @@ def _bent(values: FloatArray, chances: FloatArray, slopes: FloatArray) -> FloatA
 
 
 def _fair(values: FloatArray, chances: FloatArray, deviation: float) -> float:
-    """Return the exponential tilt at which the mean difference is 0; the steepest if none is.
+    """Return the exponential tilt at which the mean difference is 0; the steepest if there is none.
 
     Newton's method, because the mean grows with the slope by its variance; where that leads out of
     the interval in which the slope lies, it is halved.

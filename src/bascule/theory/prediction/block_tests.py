@@ -1,4 +1,4 @@
-"""Predictions for tests in blocks: the walk of a pair, its boundary, and its end."""
+"""Predict tests in blocks from the random walk of each pair of arms and its boundary."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from bascule.theory.prediction.passage import Flat, Line, PassageLimits
 from bascule.theory.prediction.prediction import Prediction, PredictionRequest
 
 ROUNDS = 20
-"""Number of iterations after which the assumed variance has settled."""
+"""Number of iterations after which the variance that is assumed for the horizon has converged."""
 
 
-# A plan asks for some predictions several times.
+# Cached, since a plan needs some predictions several times.
 @lru_cache(maxsize=256)
 def predict_blocks(
     design: Design, procedure: BlockProcedure, asked: PredictionRequest
 ) -> Prediction:
-    """Return what to expect of a test in blocks, with its noise."""
+    """Return the predicted units and decision times of a test in blocks."""
     if not procedure.evidence.in_theory and procedure.boundary(1.0) is None:
         raise NoPredictionError(
             "rule",
@@ -53,14 +53,14 @@ def predict_blocks(
 
 
 def line_of(procedure: BlockProcedure) -> Line:
-    """Return the boundary of blocks with a known spread."""
+    """Return the decision boundary of a test in blocks with a known spread."""
     return lambda clocks: np.array([procedure.boundary(clock) for clock in clocks.tolist()])
 
 
 def _followed(
     design: Design, procedure: BlockProcedure, asked: PredictionRequest
 ) -> Prediction | None:
-    """Return the prediction, in standard deviations; None if too many tests do not end."""
+    """Return the prediction, with gaps in standard deviations; None if too many tests never end."""
     (other_gaps, best, noise, end_at, stride), batch = asked, procedure.batch
     shares = shares_of(procedure.tilt, procedure.share)
     cap = math.inf if end_at is None else end_at
@@ -68,7 +68,7 @@ def _followed(
     if procedure.horizon is not None:
         spread = _spread(design, other_gaps, best, noise)
         effect, reach = procedure.effect / spread, procedure.horizon.reach
-        # The horizon may go by a larger variance than the outcomes have.
+        # The horizon may be computed from a larger variance than the outcomes have.
         wider = assumed_variance(procedure, spread) / spread**2
         end = (reach / effect) ** 2 * wider
         limits = PassageLimits(end, cap, effect, procedure.horizon.futility)
@@ -81,7 +81,7 @@ def _followed(
     outcomes = _outcomes_of(design, other_gaps, best, noise)
     expected, largest = None, float(shares[-1])
     typical = largest
-    # A block of the usual size stands for all of them, and those of an even split have one size.
+    # All blocks are taken to have the typical size, as they really have in an even split.
     for longer in STRIDES if largest > 1.0 else STRIDES[-1:]:
         if math.isinf(cap) and not bets_win(outcomes, typical, procedure.centre):
             return None
@@ -105,7 +105,7 @@ def _flat(procedure: BlockProcedure, end: float) -> Flat:
 
 
 def assumed_variance(procedure: BlockProcedure, spread: float) -> float:
-    """Return the variance that the horizon goes by, for outcomes with limits and this spread.
+    """Return the variance from which the horizon is computed, given the spread of the outcomes.
 
     It is at least what bets can follow: outcomes that vary little for their limits have a later
     horizon. Where no variance was planned it starts with the largest that there can be, which
@@ -129,7 +129,7 @@ def assumed_variance(procedure: BlockProcedure, spread: float) -> float:
 def _spread(
     design: Design, other_gaps: tuple[float, ...], best: float | None, noise: float | None
 ) -> float:
-    """The spread of one outcome: that of the best arm and its rival, where it is known."""
+    """Return the spread of an outcome: that of the two best arms if known, else `noise`."""
     outcome = design.outcome
     if outcome.known_spread:
         return outcome.sigma

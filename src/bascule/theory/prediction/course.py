@@ -15,10 +15,10 @@ from bascule.theory.prediction.passage import GRID, Line, Pace, PassageLimits, f
 from bascule.theory.prediction.prediction import Prediction
 
 LEADS = np.linspace(0.0, FULL_TILT_AT, 501)
-"""Leads at which the leader's share is asked for; beyond the last it stays as it is."""
+"""Leads at which the leader's share is tabulated; it is constant beyond the last one."""
 
 POINTS = 200
-"""Times that a course is made of, at most."""
+"""Maximum number of points of the curve of decision probabilities over units."""
 
 
 @lru_cache(maxsize=64)
@@ -32,7 +32,7 @@ def shares_of(tilt: float, share: Share = units_of_leader) -> FloatArray:
 
 
 def pace_of_blocks(drift: float, block: float, shares: FloatArray, scale: float = 1.0) -> Pace:
-    """Units of the better and of the worse arm along the clock, by the lead before each block.
+    """Return a function for the units of each of two arms that a unit of the clock costs.
 
     A pair gains a clock of h for (1 + r) h units of the leader and (1 + 1/r) h of the other. The
     rule sees a lead that is `scale` times the standardised one.
@@ -54,7 +54,7 @@ def pace_of_blocks(drift: float, block: float, shares: FloatArray, scale: float 
 
 
 class BlockTest(NamedTuple):
-    """A test in blocks as its prediction sees it: walks of pairs, up to a boundary."""
+    """The properties of a test in blocks on which its prediction depends."""
 
     gaps: tuple[float, ...]
     """The gaps of the arms below the best, in standard deviations of an outcome."""
@@ -65,15 +65,15 @@ class BlockTest(NamedTuple):
     batch: int
     """Units of each challenger in a batch."""
     limits: PassageLimits
-    """Where a test ends without a decision."""
+    """Limits at which a test ends without a decision."""
     stride: float
-    """How many times as long as usual the steps are."""
+    """Length of the steps of the prediction, as a multiple of the usual one."""
     scale: float = 1.0
     """The factor by which the rule overestimates a lead."""
 
 
 def two_arms(test: BlockTest) -> Prediction | None:
-    """Return what to expect of a test of two arms in blocks; None if too many tests never end.
+    """Return the prediction for a test of two arms in blocks; None if too many tests never end.
 
     A test begins with one even block, and half of the last one lies beyond the boundary.
     """
@@ -93,7 +93,7 @@ def two_arms(test: BlockTest) -> Prediction | None:
     spent = passage.spent + np.outer(passage.leaving, [batch, batch])
     spent[1:] += np.outer(passage.leaving[1:], beyond)
     if math.isfinite(limits.units):
-        # A last block that would go beyond the cap is not played whole.
+        # The last block is cut where it would exceed the cap.
         totals = np.maximum(spent.sum(axis=1), 1e-300)
         spent *= np.minimum(1.0, limits.units * passage.leaving / totals)[:, None]
     wasted = passage.wasted + np.outer(passage.futile, [batch, batch])
@@ -113,7 +113,7 @@ def two_arms(test: BlockTest) -> Prediction | None:
 
 
 def course_along(times: FloatArray, chances: FloatArray) -> tuple[tuple[float, float], ...]:
-    """Pairs of a number of units and the probability of a decision by then.
+    """Return pairs of a number of units and the probability of a decision by that number.
 
     >>> course_along(np.array([30.0, 10.0]), np.array([0.5, 0.25]))
     ((10.0, 0.125), (30.0, 0.5), (30.0, 0.75))

@@ -1,4 +1,4 @@
-"""Predictions for tests of three or more arms: noise drawn once, followed in long steps.
+"""Predict tests of three or more arms by a coarse simulation in long steps with fixed noise.
 
 Some paths are followed with random numbers that are always the same, so a prediction is a smooth
 function of the design. Steps grow with the test, and boundaries are moved by what a longer step
@@ -24,21 +24,21 @@ FEWEST_STEPS = 256
 """Minimum number of steps whose noise is drawn together."""
 
 CELLS, MOST_PATHS, FEWEST_PATHS = 5_000, 500, 40
-"""Paths times squared arms that are followed at once, and the most and the fewest paths."""
+"""Number of paths times the squared number of arms, and the most and the fewest paths."""
 
 GROWTH, GROWTH_TO_END, EARLY = 0.2, 0.06, 0.05
-"""Growth of a long test in one step, as a part of its length; the smaller growth near a horizon,
-where many decisions fall; and the part of the way to the horizon from which on it is used."""
+"""Growth of a test in one step, as a fraction of its length; the smaller growth near a horizon,
+where many decisions fall; and the fraction of the horizon from which the smaller one is used."""
 
 LONGEST = 1e16
-"""Blocks after which a path that is still open is left alone."""
+"""Units of a challenger after which an undecided path is no longer followed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """The pairs of a number of arms, each once: the arm `one` against the `other`.
+    """All pairs of arms, each once: the arm `one` against the arm `other`.
 
-    `rivals` are those of each arm, and `place` is where its pair with each of them is.
+    `rivals` lists the rivals of each arm, and `place` the index of its pair with each of them.
     """
 
     one: NDArray[np.int64]
@@ -48,7 +48,7 @@ class Pairs:
 
     @classmethod
     def of(cls, arms: int) -> Pairs:
-        """Return the pairs.
+        """Return all pairs of a number of arms.
 
         >>> Pairs.of(3).rivals.tolist(), Pairs.of(3).place.tolist()
         ([[1, 2], [0, 2], [0, 1]], [[0, 1], [0, 2], [1, 2]])
@@ -62,10 +62,9 @@ class Pairs:
         )
 
     def by_arm(self, forth: NDArray[Any], back: NDArray[Any]) -> NDArray[Any]:
-        """Return, for each arm, rival and path, what holds for that arm against that rival.
+        """Return values for each arm, rival and path from values for each pair and path.
 
-        `forth` says for each pair and path what holds for one against the other; `back`, for the
-        other against the one.
+        `forth` has the values of `one` against `other`, and `back` those of `other` against `one`.
         """
         is_one = np.arange(len(self.place))[:, None] < self.rivals
         return np.where(
@@ -74,7 +73,7 @@ class Pairs:
 
 
 def many_arms(test: BlockTest) -> Prediction | None:
-    """Return what to expect of a test in blocks; None if too many paths do not end.
+    """Return the prediction for a test of many arms in blocks; None if too many paths do not end.
 
     Without limits only paths that found the best arm count, and how many did not is not known well.
     """
@@ -106,7 +105,7 @@ def many_arms(test: BlockTest) -> Prediction | None:
         taken[leader, columns] *= shares[(ahead * ((len(LEADS) - 1) / LEADS[-1])).astype(np.int64)]
         ours, theirs = taken[first], taken[second]
         weight = np.where(are_active, ours * theirs / np.maximum(ours + theirs, 1e-12), 0.0)
-        # A long step is as many blocks, for each path no more than there is room for.
+        # A long step is this many blocks, for each path no more than fit before its limits.
         growth = stride * (GROWTH if clocks.max() < EARLY * limits.clock else GROWTH_TO_END)
         blocks_ahead = max(1.0, float(round(growth * time_done / batch)))
         room = np.where(are_active, (limits.clock - clocks) / np.maximum(weight, 1e-12), math.inf)
@@ -124,27 +123,27 @@ def many_arms(test: BlockTest) -> Prediction | None:
         rising = np.where(np.isfinite(rising), rising, 0.0)
         beats = []
         for sign in (1.0, -1.0):
-            # At the end what counts is whether a path has been beyond the boundary, and not when.
+            # In the last step it matters whether a path crosses the boundary, but not when.
             speed = np.where(last, 0.0, np.maximum(0.0, sign * drift - rising))
             moved = overstep(gone, speed) - overstep(np.minimum(weight, gone), speed)
             beats.append(sign * totals - (bound - moved))
         beaten = active & pairs.by_arm(*((beat >= 0.0) & are_active for beat in beats[::-1])).any(
             axis=1
         )
-        # Never all at once: the one that leads stays.
+        # Not all arms can be beaten at once: the leader stays.
         beaten[leader, columns] &= (active & ~beaten).any(axis=0)
         stays = active & ~beaten
         won = stays.sum(axis=0) == 1
         over = won | last | futile(beats, clocks, stays, limits, pairs)
-        # An arm that leaves in a long step leaves half-way, and half of the last block is too much.
+        # An arm that is beaten in a step of n blocks leaves after (n + 1) / 2 of them on average.
         part = np.where(repeat > 1.0, 0.5 * (repeat + 1.0), repeat)
         units += taken * np.where(beaten | won, part, repeat)
         time_done += blocks_ahead * batch
-        # A path that has lost the best arm need never end.
+        # Without limits, a path that has lost the best arm may never end, and is left out.
         keep = ~over & (stays[0] | (not limits.none))
         leaving = over & (stays[0] | (not limits.none))
         ended.append((units[:, leaving].T, np.where(won, stays.argmax(axis=0), -1)[leaving]))
-        # `take` is several times as fast as an index.
+        # `take` is several times as fast as indexing.
         kept = np.flatnonzero(keep)
         alive, active, units = alive[kept], stays.take(kept, axis=1), units.take(kept, axis=1)
         totals, clocks = totals.take(kept, axis=1), clocks.take(kept, axis=1)
@@ -169,7 +168,7 @@ def futile(
     limits: PassageLimits,
     pairs: Pairs,
 ) -> NDArray[np.bool_]:
-    """Return which paths have no arm left that would beat every rival with enough probability.
+    """Return which paths are futile: no arm is likely enough to beat all its rivals.
 
     `beyond` says for each pair, in both directions, how far its total is beyond the boundary.
     """
@@ -197,7 +196,7 @@ def _noise(count: int, arms: int, steps: int) -> FloatArray:
 
 
 def tabulated(line: Line) -> Line:
-    """Return a boundary that is computed at some clocks and interpolated between them."""
+    """Return a faster version of a boundary, interpolated between tabulated values."""
     first, last, parts = math.log(0.05), math.log(1e13), 199
     known = line(np.exp(np.linspace(first, last, parts + 1)))
     with np.errstate(invalid="ignore"):

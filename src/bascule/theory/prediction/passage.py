@@ -1,4 +1,4 @@
-"""When a walk with drift first leaves a corridor: its law, computed instead of simulated.
+"""Compute the distribution of the time at which a random walk with drift first leaves a corridor.
 
 The walk is the total of a pair of arms along its clock, in standard deviations: normal with mean
 `drift * clock` and variance `clock`. Between two clocks whose ratio is fixed its standardised noise
@@ -20,32 +20,32 @@ from bascule.core.numerics import turning_point
 from bascule.core.types import FloatArray
 
 RATIO, CLOCKS, PARTS = 1.06, 40, 4
-"""The ratio of each clock to the one before it, how many steps are prepared at once, and in how
-many parts."""
+"""Ratio of each clock to the one before it, the number of steps that are prepared at once, and the
+number of parts into which their matrix products are divided."""
 
 EDGE, CELLS = 6.0, 121
-"""The noise is followed within this many standard deviations, in this many cells."""
+"""Largest noise on the grid, in standard deviations, and the number of cells of the grid."""
 
 GRID = np.linspace(-EDGE, EDGE, CELLS)
 CELL = float(GRID[1] - GRID[0])
 
 ALMOST_SURE = 1e-5
-"""The walk is left alone when this little of it is still inside."""
+"""Probability of being still inside the corridor below which a walk is no longer followed."""
 
 LAST_CLOCK, MOST_LEFT = 1e18, 0.01
-"""Whatever is inside at this clock stays there; more than this share is not left out silently."""
+"""Largest clock that is computed, and largest share of undecided walks that may be ignored."""
 
 Line = Callable[[FloatArray], FloatArray]
-"""(clocks) -> how far from 0 the total of a pair is decided; inf while nothing can be."""
+"""(clocks) -> the absolute total at which a pair is decided; infinite while no total decides."""
 
 Pace = Callable[[FloatArray], FloatArray]
-"""(clocks) -> what is spent for each unit of the clock after each of these clocks: a row for each
-quantity that is spent, with a number for each cell of `GRID`."""
+"""(clocks) -> the units that are spent per unit of the clock, at each of these clocks: a row for
+each arm, with a number for each cell of `GRID`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flat:
-    """A boundary that is equally high at every clock but 0, where nothing is known yet."""
+    """A constant boundary, except that it is infinite at clock 0, where nothing is known yet."""
 
     height: float
 
@@ -56,7 +56,7 @@ class Flat:
 
 @dataclass(frozen=True, slots=True)
 class PassageLimits:
-    """Where a test ends without a decision: at a clock of some pair, at units, or when futile.
+    """Limits at which a test ends without a decision: clock of a pair, units, or futility.
 
     `effect` is the planned one, in standard deviations of an outcome, and `futility` the
     conditional power at it below which a test ends.
@@ -69,11 +69,11 @@ class PassageLimits:
 
     @property
     def none(self) -> bool:
-        """Whether nothing but a decision ends a test."""
+        """Whether a test can end only with a decision."""
         return math.isinf(self.clock) and math.isinf(self.units)
 
     def futile_room(self, clocks: FloatArray) -> FloatArray:
-        """Return the distance to the boundary beyond which a test is futile, at each clock."""
+        """Return, for each clock, the distance to the boundary beyond which a test is futile."""
         if self.futility == 0.0:
             return np.full(clocks.shape, math.inf)
         left = self.effect**2 * np.maximum(self.clock - clocks, 0.0)
@@ -86,7 +86,7 @@ NO_LIMITS = PassageLimits()
 
 @lru_cache(maxsize=16)
 def _futile_rooms(whole: float, futility: float) -> tuple[FloatArray, FloatArray]:
-    """Return how far the boundary may be when so much is left, in units of the planned effect."""
+    """Tabulate the largest distance to the boundary that is not futile, by the information left."""
     lefts = np.linspace(0.0, whole, 60)
     rooms = [
         turning_point(lambda room, left=left: conditional_power(room, left) >= futility, 0.0, 1e3)  # type: ignore[misc]
@@ -97,7 +97,7 @@ def _futile_rooms(whole: float, futility: float) -> tuple[FloatArray, FloatArray
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """The law of the first passage, step by step.
+    """The distribution of the first passage of a random walk out of a corridor, step by step.
 
     `above` and `below` have the probability of leaving through each side by a clock but not by the
     one before it, and `futile` that of ending there without a decision; `spent` and `wasted` what
@@ -113,17 +113,17 @@ class Passage:
 
     @property
     def is_sure(self) -> bool:
-        """Whether all but a few walks leave, or end at a limit."""
+        """Whether almost all walks leave the corridor or end at a limit."""
         return float(self.leaving.sum() + self.futile.sum()) > 1.0 - MOST_LEFT
 
     @property
     def leaving(self) -> FloatArray:
-        """The probability of leaving, through either side, between two clocks."""
+        """The probability of leaving the corridor in each step, through either side."""
         return self.above + self.below
 
     @property
     def middles(self) -> FloatArray:
-        """When those who leave between two clocks do so, on average."""
+        """The middle of each step: about the clock at which walks that leave in the step do so."""
         return np.append(self.clocks[0], (self.clocks[1:] + self.clocks[:-1]) / 2)
 
 
@@ -136,9 +136,9 @@ def first_passage(
     stride: float = 1.0,
     limits: PassageLimits = NO_LIMITS,
 ) -> Passage:
-    """The first passage of a walk that is first seen at `start`, then every `look` clocks.
+    """Return the first passage of a walk that is observed at `start`, and then every `look`.
 
-    With a look of 0 it is seen all the time. Steps are `stride` times as long as usual, by the
+    With a look of 0 it is observed all the time. Steps are `stride` times as long as usual, by the
     logarithm of the clock.
 
     >>> result = first_passage(1.0, Flat(5.0), start=0.1, look=0.0)
@@ -146,7 +146,7 @@ def first_passage(
     (1.0, 5.0)
     """
     kinds = 0 if pace is None else pace(np.array([start])).shape[1]
-    # A row of probability, then what was spent; and what of it was spent since the clock before.
+    # `law` has probabilities, and units spent so far; `flow` has the units spent in the last step.
     law, flow = np.zeros((1 + kinds, CELLS)), np.zeros((kinds, CELLS))
     law[0] = np.exp(-0.5 * GRID * GRID)
     law[0] /= law[0].sum()
@@ -194,19 +194,19 @@ def first_passage(
 
 
 def _ended(laws: FloatArray, flows: FloatArray, leaves: FloatArray, step: FloatArray) -> FloatArray:
-    """Return the probability of ending between two clocks, and what such paths have spent.
+    """Return the probability of ending in each step, and the units that such paths have spent.
 
     A path that ends between two clocks has spent half of what is spent between them.
     """
     ended = (laws @ leaves[:, :, None])[:, :, 0]
-    # Products as small as these are not divided among threads, which would take longer.
+    # In parts so small that no product is divided among threads, which would take longer.
     came = np.concatenate([part @ step.T for part in np.split(leaves, PARTS)])
     ended[:, 1:] -= 0.5 * (flows @ came[:, :, None])[:, :, 0]
     return np.asarray(ended)
 
 
 def _capped(law: FloatArray, paid: FloatArray, limit: float) -> tuple[FloatArray, FloatArray]:
-    """Return what ends at a cap on all that is spent, and which part of each cell goes on.
+    """Return the paths that end at a cap on all units, and the share of each cell that goes on.
 
     Where the next step leads beyond the cap, as many go on as there is room for.
     """
@@ -218,7 +218,7 @@ def _capped(law: FloatArray, paid: FloatArray, limit: float) -> tuple[FloatArray
 
 
 def _passage(rows: FloatArray, kinds: int, limits: PassageLimits) -> Passage:
-    """Return the passage in rows, cut where a limit ends what is left of it."""
+    """Return the passage that rows describe; at the limit of the clock all other walks end."""
     clocks, above, below, inside = rows[:, :4].T
     held, decided, undecided = np.split(rows[:, 4:], [kinds, 2 * kinds + 1], axis=1)
     if clocks[-1] >= limits.clock:
@@ -233,7 +233,7 @@ def _passage(rows: FloatArray, kinds: int, limits: PassageLimits) -> Passage:
 
 
 def _within(drift: float, clocks: FloatArray, widths: FloatArray) -> FloatArray:
-    """Return which part of each cell has a total nearer to 0 than the width at its clock."""
+    """Return the share of each cell in which the absolute total is below the width at its clock."""
     root = np.sqrt(clocks)
     low, high = -widths / root - drift * root, widths / root - drift * root
     overlap = np.minimum(GRID + CELL / 2, high[:, None]) - np.maximum(GRID - CELL / 2, low[:, None])
@@ -243,7 +243,7 @@ def _within(drift: float, clocks: FloatArray, widths: FloatArray) -> FloatArray:
 def _stays(
     drift: float, look: float, clocks: FloatArray, gone: FloatArray, lines: FloatArray, last: float
 ) -> FloatArray:
-    """Which part of each cell is inside at each clock, and was at every look since the one before.
+    """Return the share of each cell that stays inside the corridor in the step to each clock.
 
     `gone` is the time since the clock before, and `last` where the corridor ended before the first
     clock. Looks are more frequent than our clocks, or less, so the walk is found outside earlier or
@@ -259,14 +259,14 @@ def _stays(
         np.where(later, overstep(gone, fast) - overstep(look, fast), 0.0) for fast in (speed, 0.0)
     )
     low, high = (below - lines) / root - drift * root, (lines - above) / root - drift * root
-    # The part of a cell that lies below the one side, and the part above the other.
+    # The share of a cell below the upper side of the corridor, and that above the lower side.
     lower = np.minimum((high[:, None] - GRID) / CELL + 0.5, 1.0)
     upper = np.minimum((GRID - low[:, None]) / CELL + 0.5, 1.0)
     return np.asarray(np.maximum(np.minimum(lower, upper), 0.0))
 
 
 def overstep(length: FloatArray | float, speed: FloatArray | float = 0.0) -> FloatArray:
-    """Return how far to move a line so that continuous looks find it crossed as late as steps do.
+    """Return by how much to raise a line so that continuous looks cross it as late as steps do.
 
     A walk is looked at after steps of this length, and approaches the line with this speed.
 
@@ -281,9 +281,9 @@ def overstep(length: FloatArray | float, speed: FloatArray | float = 0.0) -> Flo
 
 @lru_cache(maxsize=4)
 def _step(ratio: float) -> FloatArray:
-    """How the standardised noise gets from each cell to each other one between two clocks."""
+    """Return the transition matrix of the standardised noise from one clock to the next."""
     edges = np.append(GRID - CELL / 2, EDGE + CELL / 2)
-    # A cell adds the variance of its own width.
+    # A cell contributes the variance of a uniform distribution over its width.
     spread = math.sqrt(2.0 * (1.0 - 1.0 / ratio - CELL * CELL / 12.0))
     places = (edges - GRID[:, None] / math.sqrt(ratio)) / spread
     reached = [[math.erf(place) for place in row] for row in places.tolist()]

@@ -1,4 +1,4 @@
-"""Predictions of a test, with its noise or on its mean path.
+"""Predict the duration and the regret of a test, with its noise or on the path without noise.
 
 Tests in blocks are predicted: two arms by a first passage, more of them by a coarse simulation of
 a few paths in long steps. Everything else is to be simulated; where intervals are compared,

@@ -11,7 +11,7 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Expected units of all arms, the best one first, and the gaps of the others. Not a guarantee.
+    """Expected units of each arm, the best arm first, and the gaps of the others; no guarantee.
 
     `course` has pairs of a number of units and the probability of a decision by then; it is empty
     where only the mean path is known. `open_until` are the units at which a test that is still
@@ -31,7 +31,7 @@ class Prediction:
 
     @property
     def regret(self) -> float:
-        """The expected regret: what the units of each arm but the best cost."""
+        """The expected regret: the sum of the gap of each arm times its units."""
         return sum(gap * count for gap, count in zip(self.gaps, self.units[1:], strict=True))
 
     def decided_by(self, units: float) -> float:
@@ -55,7 +55,7 @@ class Prediction:
 
 
 class PredictionRequest(NamedTuple):
-    """The gaps of the arms below the best, and what else is known of their outcomes.
+    """Input of a prediction: the gaps of the arms below the best, and facts about their outcomes.
 
     `best` is the mean of the best arm, `noise` the spread that the outcomes really have, and `cap`
     the number of units at which a test ends.

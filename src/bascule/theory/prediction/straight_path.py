@@ -1,4 +1,4 @@
-"""Units of each arm on the path on which noise averages out.
+"""Compute the units of each arm in a test whose averages equal the true means, without noise.
 
 While UCB_alpha runs it keeps all indices level, and it stops when the leader's interval parts from
 its nearest rival's. Both conditions fix every radius, and a radius fixes the units that reach it
@@ -22,16 +22,16 @@ from bascule.core.progress import interval_procedure
 from bascule.theory.solve import units_at_width
 
 SMALLEST_CLOCK = 1e-3
-"""No pair is decided before this clock."""
+"""Smallest clock at which a pair can be decided."""
 
 MOST_UNITS = 1e15
-"""Number of units at which a test that is still open is taken to be open for ever."""
+"""Number of units after which an undecided test is considered never to end."""
 
 
 def interval_units(
     design: Design, procedure: ArmProcedure, other_gaps: tuple[float, ...]
 ) -> tuple[float, ...]:
-    """Return the units of the best arm and of each rival where intervals decide."""
+    """Return the units of the best arm and of each rival for rules that compare intervals."""
     alpha, smallest = procedure.alpha, min(other_gaps)
     if procedure.pairwise and not design.outcome.recurring:
         return _evidence(design, alpha, other_gaps)
@@ -47,7 +47,7 @@ def interval_units(
 
 
 def _evidence(design: Design, alpha: float, other_gaps: tuple[float, ...]) -> tuple[float, ...]:
-    """Level indices tie the units of a rival to those of the best arm; the evidence ends the test.
+    """Return the units of each arm when two-arm evidence decides; equal indices set their ratios.
 
     The nearest rival is the last to be beaten.
     """
@@ -67,7 +67,7 @@ def _evidence(design: Design, alpha: float, other_gaps: tuple[float, ...]) -> tu
 def units_to_convince(
     design: Design, gap: float, rival_units: Callable[[float], float] = float
 ) -> float:
-    """Units of the best arm at which the two-arm evidence is enough if the means are as they are.
+    """Return the best arm's units at which two-arm evidence decides if averages equal the means.
 
     `rival_units` says how many the rival has by then; without it, as many.
 
@@ -86,7 +86,7 @@ def units_to_convince(
 
 
 def information(procedure: BlockProcedure, gap: float) -> float:
-    """The clock at which a pair with this gap is decided if its total runs straight.
+    """Return the clock at which a pair with this gap is decided if there is no noise.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05, sides=1)
@@ -103,7 +103,7 @@ def information(procedure: BlockProcedure, gap: float) -> float:
 
 
 def rounds_to_win(best: float, rival: float, threshold: float) -> float:
-    """Pairs of 0/1 outcomes after which the best share of all has won `threshold`, as a log.
+    """Return the pairs of 0/1 outcomes after which the best bet has a log wealth of `threshold`.
 
     >>> round(rounds_to_win(0.06, 0.05, math.log(20.0)))
     11702
@@ -115,7 +115,7 @@ def rounds_to_win(best: float, rival: float, threshold: float) -> float:
 
 
 def rounds_at_best(difference: float, threshold: float) -> float:
-    """Blocks after which bets have won `threshold`, as a log, if none of them brings a surprise.
+    """Return the blocks after which bets win a log wealth of `threshold` if all differ equally.
 
     >>> round(rounds_at_best(0.01, math.log(20.0)))
     304
@@ -124,6 +124,6 @@ def rounds_at_best(difference: float, threshold: float) -> float:
 
 
 def radius_at(design: Design, units: float) -> float:
-    """Return the radius around the mean of an arm by its units."""
+    """Return the radius of the interval around an arm's mean after a number of units."""
     shape, delta = interval_procedure(design).shape, design.calibration.delta
     return shape.radius(units, design.outcome.sigma, shape.factor, shape.count, delta)
