@@ -25,7 +25,7 @@ def at_most(error: float) -> str:
 
 
 def error_words(error: float, arms: int = 2, among: str = "") -> str:
-    """Return a text that says which probabilities a one-sided `error` bounds.
+    """Describe in words which probabilities a one-sided `error` bounds.
 
     >>> error_words(0.025)
     'false positive rate at most 5 %, at most 2.5 % to ship the worse arm'
@@ -49,7 +49,7 @@ def percent(share: float, digits: int = 3) -> str:
 
 
 def part(share: float, digits: int = 3) -> str:
-    """Return a share in percent without the sign; a share below 1 is never shown as 100.
+    """Return a share in percent as text without "%"; a share below 1 is never shown as 100.
 
     >>> part(0.987), part(0.99996), part(1.0), part(math.nan), part(0.03614, digits=2)
     ('98.7', '99.996', '100', '–', '3.6')

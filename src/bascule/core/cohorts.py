@@ -15,7 +15,7 @@ from bascule.core.inputs import checks
 
 @dataclass(frozen=True, slots=True)
 class Cohort:
-    """Units that have given `outcomes` outcomes each; `total` is the sum of all of them.
+    """Units that have given `outcomes` outcomes each; `total` is the sum of all their outcomes.
 
     >>> Cohort(outcomes=3, units=1, total=6.0) + Cohort(outcomes=3, units=2, total=3.0)
     Cohort(outcomes=3, units=3, total=9.0)
@@ -76,7 +76,7 @@ class ArmCohorts:
         return self._sorted((*self.cohorts, *other.cohorts))
 
     def reflected(self, centre: float) -> ArmCohorts:
-        """Return the cohorts of the arm if each outcome x is counted as `centre - x`."""
+        """Return the cohorts of the arm with each outcome x replaced by `centre - x`."""
         return ArmCohorts(
             tuple(
                 Cohort(
@@ -101,7 +101,7 @@ class ArmCohorts:
 
 @dataclass(frozen=True, slots=True)
 class CohortStatistics:
-    """Statistics of all arms after `stage` stages, with the arms that are out of the test.
+    """Statistics of all arms after `stage` stages, and the arms that get no more units.
 
     `dropped` arms were beaten, `removed` ones were removed by hand. `bounds` are the narrowest
     interval so far of the difference of each pair of arms, or nothing where none are kept; two

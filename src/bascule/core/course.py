@@ -1,4 +1,4 @@
-"""The course of a test in blocks: how blocks begin, how they are counted, and how the test ends.
+"""The course of a test in blocks: functions that begin a block, add its outcomes, and decide.
 
 This is the only place for the policy of a test: when it is judged, what happens to harmful arms,
 which winner waits for its guardrails, which decisions the calendar withholds, and what ends it. All
@@ -105,7 +105,7 @@ STEPS_OF_GUARDS = ("fold", "interval")
 def course_of(
     family: Family, kinds: tuple[Family, ...], share_of: Share, scope: CourseScope
 ) -> Course:
-    """Return the course of a test with a family of evidence and those of its guardrails."""
+    """Return the course of a test, given its family of evidence and those of its guardrails."""
     leader, fold, drop, winner, over, interval, blocks_left = steps_of(
         family, Scope(scope.two_arms, scope.intervals)
     )
@@ -133,7 +133,7 @@ def course_of_steps(
     columns: tuple[int, int],
     scope: CourseScope,
 ) -> Course:
-    """Return the course of a test from the steps of its evidence.
+    """Return the course of a test, given the functions that compute its evidence.
 
     `columns` are the numbers of columns of an arm and of a pair. If a design has neither guardrails
     nor a calendar, `test`, `marks` and `rails` are not used.
@@ -173,7 +173,7 @@ def course_of_steps(
         return terms.usual
 
     def lone_arm(test: Row, marks: Rows, arms: Rows, count: int, terms: Terms) -> int:
-        """Return the only active arm if it is a treatment that is not decided for, or `NOBODY`.
+        """Return the only active arm if it is a treatment without a decision for it, else `NOBODY`.
 
         It waits for its guardrails, or they allow it, but its batch is not complete.
         """
@@ -184,7 +184,7 @@ def course_of_steps(
         return only_treatment(marks[OUT], count, terms.control)
 
     def bring_back(test: Row, marks: Rows, arms: Rows, count: int, terms: Terms) -> bool:
-        """Activate a beaten control that still gets units; return whether there is one.
+        """Activate a beaten control whose outcomes guardrails need; return whether there is one.
 
         It does while a lone arm is not decided for, and while a decision is withheld that harm
         would void: guardrails compare arms with the control, and need its outcomes.
@@ -213,7 +213,7 @@ def course_of_steps(
     def begin(
         test: Row, marks: Rows, arms: Rows, count: int, front: int, share: int, terms: Terms
     ) -> int:
-        """Set the units of each arm in a block of the batch, and return their total number."""
+        """Set the number of units of each arm in the next block, and return their total."""
         back = False
         if guarded:
             back = bring_back(test, marks, arms, count, terms)
@@ -226,7 +226,7 @@ def course_of_steps(
         test: Row, marks: Rows, arms: Rows, pairs: Rows,
         count: int, pending: int, clocks: Row, terms: Terms,
     ) -> float:  # fmt: skip
-        """Return the number of blocks that may begin now: as many as are left until the horizon.
+        """Return the number of blocks that may begin now: those that are left until the horizon.
 
         It is infinite without a horizon, if nothing is pending or withheld, while a lone arm is not
         decided for, and in a rollout. `clocks` are the blocks under way in each pair's clock.
@@ -278,7 +278,7 @@ def course_of_steps(
     def fold_ahead(
         rails: Rails, which: int, count: int, before: int, after: int, terms: Terms
     ) -> None:
-        """Add a complete block of a guardrail that counts before the primary metric does.
+        """Add a complete block of a guardrail whose outcomes are known before the primary metric's.
 
         Whether a look is due depends on the guardrail's own units, from `before` to `after`.
         """
@@ -287,7 +287,7 @@ def course_of_steps(
             look(rails, which, count, terms)
 
     def waiting(test: Row, marks: Rows, arms: Rows, rails: Rails, count: int, terms: Terms) -> int:
-        """Return the only active arm if it waits for its guardrails, else `NOBODY`."""
+        """Return the only active arm if guardrails do not allow it yet, else `NOBODY`."""
         only = lone_arm(test, marks, arms, count, terms)
         says = len(rails.standings) // count
         if only != NOBODY and allowed(rails.standings, count, says, only, terms.control):
@@ -295,7 +295,7 @@ def course_of_steps(
         return only
 
     def look(rails: Rails, which: int, count: int, terms: Terms) -> None:
-        """Narrow the interval of every arm on a guardrail, and find the harmful arms."""
+        """Update the interval of every arm on a guardrail, and mark the harmful arms."""
         control = terms.control
         numbers, arms, pairs = rails.numbers[which], rails.arms[which], rails.pairs[which]
         params = params_any(rails.params[which], terms)
@@ -319,7 +319,7 @@ def course_of_steps(
             )
 
     def harmful_arm(test: Row, marks: Rows, rails: Rails, count: int) -> int:
-        """Return the first harmful arm to remove while at least three are left, or `NOBODY`."""
+        """Return the first harmful arm to remove if at least three arms are left, else `NOBODY`."""
         if count - test[GONE] > 2:
             for arm in range(count):
                 if marks[REMOVED][arm] == 0 and harmed_on(
@@ -346,7 +346,7 @@ def course_of_steps(
                 marks[KEPT][other] = arms[other][ACTIVE]
 
     def come_back(marks: Rows, arms: Rows, pairs: Rows, count: int, terms: Terms) -> None:
-        """Reactivate the dropped arms that only removed arms have beaten."""
+        """Reactivate the dropped arms that no arm beats except removed ones."""
         for arm in range(count):
             if marks[REMOVED][arm] == 0 and arms[arm][ACTIVE] == 0.0:
                 beaten = False
@@ -360,7 +360,7 @@ def course_of_steps(
         test: Row, marks: Rows, arms: Rows, pairs: Rows, rails: Rails,
         count: int, units: int, clock: float, terms: Terms,
     ) -> tuple[int, int]:  # fmt: skip
-        """Return the decision after a batch, or `NOBODY`, and why the test ends without, or 0.
+        """Remove harmful arms; return the decision or `NOBODY`, and the reason of another end or 0.
 
         Harm comes first: an arm that a guardrail has found harmful is removed before anything is
         announced.
@@ -381,7 +381,7 @@ def course_of_steps(
         test: Row, marks: Rows, arms: Rows, pairs: Rows, rails: Rails,
         count: int, clock: float, terms: Terms,
     ) -> tuple[int, int]:  # fmt: skip
-        """Return the decision if no arm has to be removed, and why the test ends without one.
+        """Return the decision or `NOBODY`, and the reason of an end without a decision or 0.
 
         A decision that is too early for the calendar is withheld, unless harm has decided; an end
         by futility waits for the minimum duration.
@@ -423,7 +423,7 @@ def course_of_steps(
         return winner, ended
 
     def may_be_harmful(marks: Rows, rails: Rails, count: int, terms: Terms) -> bool:
-        """Return whether an active arm beyond its margin may still be found harmful."""
+        """Return whether any active arm beyond its margin may still be found harmful."""
         may = False
         for which in range(len(rails.numbers)):
             numbers = rails.numbers[which]
@@ -438,7 +438,7 @@ def course_of_steps(
         return may
 
     def announce(test: Row, clock: float) -> int:
-        """Return the withheld decision once the calendar allows it, else `NOBODY`."""
+        """Return the withheld decision if it may be announced by now, else `NOBODY`."""
         if withholds and test[HELD] != NOBODY and clock >= test[UNTIL]:
             return int(test[HELD])
         return NOBODY

@@ -1,4 +1,4 @@
-"""Data of the course of a test: columns of its rows, the terms of a design, and its steps.
+"""Data that the course of a test works on: columns of its arrays, and settings of its design.
 
 A test has a row of numbers (`HELD` and the others below), marks of the arms, the rows of its
 evidence (`core.evidence.families`), and rails: the rows of its guardrails.
@@ -14,8 +14,8 @@ from bascule.core.design import Design
 from bascule.core.evidence.families.rows import Params, Row
 
 HELD, UNTIL, GONE, HARM, TEST = range(5)
-"""Columns of a test: the withheld decision, the time until which it is withheld, the number of
-removed arms, and whether harm has decided; and the number of columns."""
+"""Columns of a test's row: the withheld decision, the time at which it is announced, the number of
+removed arms, and whether the decision is due to harm; and the number of columns."""
 
 OUT, REMOVED, KEPT, REMOVED_AT, MARKS = range(5)
 """Rows of marks, with a number for each arm: whether it is inactive, whether it was removed,
@@ -30,7 +30,7 @@ primary metric does; and the number of columns."""
 
 
 class Rails(NamedTuple):
-    """The guardrails of a test: their numbers, and rows like those of the primary metric.
+    """The guardrails of a test: their settings, statistics, intervals, and findings.
 
     `params` and `harm` have the numbers of `Params`, except the floors, for each guardrail: for its
     margin, and for harm. `arms` and `pairs` are the rows of each guardrail; `standings`, `lows` and
@@ -49,7 +49,7 @@ class Rails(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """The settings of a design for its course; times are in the unit of the clock."""
+    """The settings of a design that its course needs; all times are in the same unit."""
 
     control: int
     """The arm that guardrails compare with."""
@@ -89,7 +89,7 @@ def params_of(numbers: Row, terms: Terms) -> Params:
 def terms_of(
     design: Design, usual: Any, strict: Any, day: float, latest: float = math.inf
 ) -> Terms:
-    """Return the terms of a design, with placeholders for the sizes of blocks.
+    """Return the settings of a design for its course, with placeholders for the sizes of blocks.
 
     `usual` and `strict` are the parameters of its evidence, and `day` is the length of a day.
     """
@@ -119,11 +119,11 @@ class CourseScope(NamedTuple):
     guarded: bool
     """Whether there are guardrails."""
     withholds: bool
-    """Whether a decision may come too early for the calendar."""
+    """Whether a decision may be withheld until a minimum duration or the end of a week."""
 
 
 class Course(NamedTuple):
-    """The steps of a course."""
+    """The functions of a course, which `core.course` defines."""
 
     start: Callable[..., None]
     choose: Callable[..., tuple[int, int]]
@@ -141,7 +141,7 @@ class Course(NamedTuple):
 
 
 class Primary(NamedTuple):
-    """The steps of the primary metric on rows, as `BlockSteps` has them.
+    """The functions that compute the evidence of the primary metric, as in `BlockSteps`.
 
     `fold` also takes whether to drop arms that are beaten.
     """
@@ -155,7 +155,7 @@ class Primary(NamedTuple):
 
 
 class Guards(NamedTuple):
-    """The steps of guardrails; `fold` and `interval` take the kind of guardrail first.
+    """The functions for the evidence of guardrails, chosen by their first argument, an index.
 
     `params` returns the parameters of a guardrail's evidence from its row of numbers.
     """

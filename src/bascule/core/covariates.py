@@ -189,7 +189,7 @@ RIDGE = 10.0
 FEWEST = 5
 """Minimum number of units, per covariate and for the mean, before outcomes are adjusted.
 
-If the covariates of the first few units happen to be similar, a coefficient could be anything.
+If the first few units happen to have similar covariates, a coefficient could be anything.
 """
 
 REACH = 1.0
@@ -207,11 +207,11 @@ Sums = tuple[float, ...]
 
 
 UNITS, OUTCOMES, FIRST = range(3)
-"""Indexes of the number of units, the sum of outcomes, and the first sum of a covariate."""
+"""Indexes in `Sums` of the number of units, the sum of outcomes, and the first covariate's sum."""
 
 
 def columns(count: int) -> tuple[int, int, int]:
-    """Return the indexes of the products of covariates, of those with the outcome, and the end.
+    """Return the first index of products of covariates and of those with the outcome, and the end.
 
     >>> columns(2)
     (4, 8, 10)
@@ -244,7 +244,7 @@ def observe(block: FloatArray, count: int, xs: FloatArray, at: int, value: float
 
 
 def fold(sums: FloatArray, block: FloatArray, count: int) -> None:
-    """Add a complete block to the sums, with products about its means, and clear the block."""
+    """Add a complete block to the sums, with products centred at its means, and clear the block."""
     products, with_outcome, end = columns(count)
     units = block[UNITS]
     if units > 0.0:
@@ -264,7 +264,7 @@ def fold(sums: FloatArray, block: FloatArray, count: int) -> None:
 def coefficients(
     sums: FloatArray, count: int, ranges: FloatArray, limit: float, theta: FloatArray
 ) -> None:
-    """Write the coefficients from complete blocks, and the centre of each covariate, to `theta`.
+    """Write the coefficient of each covariate and the mean of each covariate to `theta`.
 
     `theta` has d^2 + 2 d numbers: coefficients, centres, and working space. If `limit` is above 0,
     all coefficients are scaled down so that the sum of them times `ranges` is at most `limit`.
@@ -277,7 +277,7 @@ def coefficients(
         theta[count + k] = sums[FIRST + k] / units if units > 0.0 else 0.0
     if units >= FEWEST * (1 + count):
         ridge = 1.0 + RIDGE / units
-        # A Cholesky factor, row by row; a covariate that others explain is left out.
+        # Compute a Cholesky factor row by row; leave out covariates that others explain.
         for i in range(count):
             for j in range(i + 1):
                 part = sums[products + i * count + j] * (ridge if i == j else 1.0)
@@ -339,13 +339,13 @@ class Adjustment:
 
     @property
     def empty(self) -> Sums:
-        """The sums before the first unit, of a block or of all blocks."""
+        """Sums without any unit, for a block or for all blocks."""
         return (0.0,) * width(len(self.covariates))
 
     def added(self, block: Sums, value: float, xs: Sequence[float]) -> Sums:
         """Return the sums of the current block with a further unit."""
         if len(xs) == 1:
-            # The same as `observe`, in a third of the time.
+            # With one covariate this does the same as `observe` in a third of the time.
             units, total, sum_x, squares, products = block or self.empty
             x = xs[0]
             return units + 1.0, total + value, sum_x + x, squares + x * x, products + x * value
@@ -374,7 +374,7 @@ class Adjustment:
 
 @lru_cache(maxsize=64)
 def _theta(adjustment: Adjustment, sums: Sums) -> list[float]:
-    # Cached, since it is needed for all units of a block.
+    # Cached, since all units of a block need the same coefficients.
     count = len(adjustment.covariates)
     theta = [0.0] * (count * count + 2 * count)
     ranges = [covariate.width for covariate in adjustment.covariates]

@@ -110,7 +110,7 @@ class Design(DesignFields):
             object.__setattr__(self, "error", self.error or DEFAULT_ERROR)
             object.__setattr__(self, "sides", self.sides or TWO_SIDED)
         if self.outcome.estimated:
-            # Raises for more arms than are implemented for an estimated spread.
+            # Raises an error for more arms than are implemented for an estimated spread.
             self.rule.calibrate(self.outcome, len(self.arms), self.error, self.delta)
         checks.accept_given(self, "min_effect", checked_min_effect, self.outcome)
         if self.deadline is not None:
@@ -151,7 +151,7 @@ class Design(DesignFields):
         without = replace(self, covariates=None)
         check_covariates(covariates, without.procedure)
         try:
-            # The rule has to support the adjusted outcomes too.
+            # The rule must also support the adjusted outcomes.
             replace(without, outcome=widened(self.outcome), measure=None, metrics=())
         except InputError as problem:
             raise InputError(
@@ -176,7 +176,7 @@ class Design(DesignFields):
 
     @property
     def guardrails(self) -> tuple[Metric, ...]:
-        """The metrics that affect what is shipped."""
+        """The guardrails: the metrics that may keep an arm from being shipped."""
         return tuple(metric for metric in self.metrics if metric.is_guardrail)
 
     @cached_property
@@ -186,7 +186,7 @@ class Design(DesignFields):
 
     @cached_property
     def harm_designs(self) -> tuple[Design | None, ...]:
-        """The design by which each guardrail finds harmful arms; None if it removes none.
+        """For each metric, the design of its search for harmful arms; None if it has no search.
 
         The designs share `harm_error`.
         """
@@ -199,7 +199,7 @@ class Design(DesignFields):
         )
 
     def _design_of(self, metric: Metric, error: float) -> Design:
-        # The error of a guardrail is one-sided: a harmful arm passes, or a harmless one is removed.
+        # Errors of guardrails are one-sided: a harmful arm passes, or a harmless one is removed.
         sides = ONE_SIDED if metric.is_guardrail else TWO_SIDED
         return Design(
             self.arms,
@@ -210,7 +210,7 @@ class Design(DesignFields):
             measure=metric.measure,
             goal=metric.goal,
             control=self.control,
-            # Some rules need a cap, and metrics end when the test does.
+            # Some rules need a cap, and the test's cap also ends its metrics.
             max_units=self.max_units,
         )
 
@@ -250,7 +250,7 @@ class Design(DesignFields):
 
     @cached_property
     def calibration(self) -> Calibration:
-        """The nominal delta of this design and the error that it proves.
+        """The nominal delta of this design and the error that this delta proves.
 
         The guarantee of a rule from outside is labelled as such (`core.rules.allocation`).
         """
@@ -273,7 +273,7 @@ class Design(DesignFields):
 
     @cached_property
     def procedure(self) -> Procedure:
-        """The procedure of a test, for outcomes of which more is better (`oriented`)."""
+        """The procedure of the rule, for outcomes of which higher ones are better (`oriented`)."""
         if self.covariates is not None:
             return replace(self, outcome=widened(self.outcome), covariates=None).procedure
         procedure = self.rule.procedure(self.increasing)
@@ -289,11 +289,11 @@ class Design(DesignFields):
 
     @cached_property
     def increasing(self) -> Design:
-        """The design with goal "increase", for reflected outcomes if lower ones are better."""
+        """The design with goal "increase", for outcomes as `oriented` returns them."""
         return self if self.goal == "increase" else replace(self, goal="increase")
 
     def oriented(self, value: float) -> float:
-        """Return an outcome or a mean, reflected if lower ones are better.
+        """Return an outcome or a mean, or its mirror image if lower ones are better.
 
         >>> import bascule as bs
         >>> bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), goal="decrease").oriented(0.25)
@@ -302,7 +302,7 @@ class Design(DesignFields):
         return value if self.goal == "increase" else self.outcome.reflected(value)
 
     def oriented_statistics(self, statistics: Seen) -> Seen:
-        """Return the statistics of outcomes of which more is better, as the procedure needs them.
+        """Return the statistics as the procedure needs them, with higher outcomes as better ones.
 
         The statistics of a test are for the user's original outcomes.
         """
@@ -312,7 +312,7 @@ class Design(DesignFields):
         return replace(statistics, arms=arms)
 
     def oriented_block(self, arms: Sequence[Sums]) -> tuple[Sums, ...]:
-        """Return the sums of each arm for outcomes of which more is better."""
+        """Return the sums of each arm, converted so that higher outcomes are better."""
         if self.goal == "increase":
             return tuple(arms)
         # Adjusted outcomes have wider limits than the original ones.
@@ -336,7 +336,7 @@ class Design(DesignFields):
 
     @cached_property
     def stricter(self) -> Design:
-        """The design that decides after arms were removed by hand, whose error is for all pairs.
+        """The stricter design after an arm was removed by hand: its error is for all pairs of arms.
 
         Removing arms after a look can change which of the others is the best, so every pair counts
         (docs/research/ends.md), unless there are only two arms.
@@ -346,12 +346,12 @@ class Design(DesignFields):
         if self.calibration.error < 1 and self.calibration.guarantee != "as published":
             rule, error = self.rule.with_fixed_plan(self), self.procedure.strict_error
             return replace(self, error=error, delta=None, sides=ONE_SIDED, rule=rule)
-        # Nothing is proven at this delta, but it is divided among the same number of comparisons.
+        # Nothing is proven for this delta, but it is shared among the same number of comparisons.
         share = self.procedure.strict_error / self.calibration.error
         return replace(self, error=None, delta=share * self.calibration.delta)
 
     def judging(self, statistics: Seen) -> tuple[Procedure, Seen]:
-        """Return the procedure that decides, and the statistics oriented for it.
+        """Return the procedure that decides, and the statistics in the form that it needs.
 
         Differences and intervals that the procedure returns say how much better an arm is.
         """
@@ -372,8 +372,8 @@ class Design(DesignFields):
         return str(notebook.shown(notebook.design_report(self)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the design as plain data, which `from_dict` reads."""
-        # A file always says whether its error is two-sided, and with metrics the error of harm.
+        """Return the design as plain data for JSON, from which `from_dict` restores it."""
+        # Files always state `sides`, and with metrics also `harm_error`, even at their defaults.
         kept = ("sides", "harm_error") if self.metrics else ("sides",)
         return {
             name: part
@@ -402,7 +402,7 @@ class Design(DesignFields):
 
 
 def _with_kind(parts: Any) -> Any:
-    """Return data of a file with "gaussian" as the kind of its outcome model, if it has none."""
+    """Return design data, with "gaussian" as the kind of the outcome model if no kind is given."""
     if not isinstance(parts, dict) or not isinstance(parts.get("outcome"), dict):
         return parts
     return {**parts, "outcome": {"kind": "gaussian", **parts["outcome"]}}
@@ -413,7 +413,7 @@ def _adapter(
     outcomes: tuple[type[Outcome], ...],  # noqa: ARG001
     rules: tuple[type[Rule], ...],  # noqa: ARG001
 ) -> TypeAdapter[Design]:
-    # Loaded at first use, since most programs never read a design file. Created again when a class
+    # Loaded at first use, since most programs never read a design file. Created again after a class
     # is registered, even if it replaces another one, as in a notebook that is run twice.
     from pydantic import TypeAdapter
 

@@ -24,7 +24,7 @@ DEFAULT_ERROR = DEFAULT_HARM_ERROR = 0.05
 INCREASE: Goal = "increase"
 
 Overflow = Literal["control", "leader"]
-"""Arm of units that arrive while the test enrols nobody."""
+"""Arm that units get if they arrive while the test enrols no units."""
 
 Reports = Literal["always"]
 """Whether every unit of a live test reports an outcome, even if it is 0."""
@@ -139,11 +139,11 @@ class DesignFields(Declared):
 MOST_ARMS = 1000
 
 ONE_SIDED, TWO_SIDED = 1, 2
-"""Sides of an error, which bounds how often a worse arm wins (1), or one of two equal arms (2)."""
+"""Values of `sides`: the error bounds how often a worse arm wins (1) or an equal arm does (2)."""
 
 
 def checked_arms(arms: object) -> tuple[str, ...]:
-    """Return the names of the arms; raise `InputError` unless they are at least two and differ."""
+    """Return the names of the arms; raise `InputError` unless they are valid and different."""
     if isinstance(arms, str) or not isinstance(arms, (list, tuple)):
         raise InputError("arms", f"arms must be a list of names (got {arms!r})")
     for name in arms:
@@ -162,7 +162,7 @@ def checked_arms(arms: object) -> tuple[str, ...]:
 
 
 def checked_sides(sides: object) -> int:
-    """Return 2, the default, if an error bounds both sides, and 1 if it bounds one.
+    """Return the number of sides of an error: 1, or 2, which is the default.
 
     >>> checked_sides(None), checked_sides(1)
     (2, 1)
@@ -193,7 +193,7 @@ def checked_min_effect(field: str, min_effect: object, outcome: Outcome) -> floa
 
 
 def check_goal(goal: object, outcome: Outcome) -> None:
-    """Raise `InputError` unless outcomes of a model can have this goal."""
+    """Raise `InputError` unless the goal is valid for an outcome model."""
     checks.choice("goal", goal, get_args(Goal))
     if goal == "decrease" and math.isfinite(outcome.low) != math.isfinite(outcome.high):
         raise InputError(
@@ -213,7 +213,7 @@ def check_control(control: object, arms: Sequence[str]) -> None:
 
 
 def widened(outcome: Outcome) -> Outcome:
-    """Return the model of adjusted outcomes, which covariates change by at most `REACH` widths."""
+    """Return the outcome model after adjustment, which widens the limits by `REACH` widths."""
     if not outcome.limited:
         return outcome
     margin = REACH * outcome.scale / 2

@@ -78,7 +78,7 @@ def cap_met(design: Design, statistics: AnyStatistics) -> bool:
 
 
 def end_reason(design: Design, statistics: AnyStatistics) -> EndReason | None:
-    """Return why the plan of a test ends it now without a decision; None while it goes on.
+    """Return why a test ends now without a decision, such as futility; None while it goes on.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(1, effect=1, power=0.8))
@@ -128,7 +128,7 @@ def remove_arm(design: Design, statistics: Seen, name: str) -> Seen:
             "arm",
             f"arm {name!r} cannot be removed: nothing would be left to compare; end the test",
         )
-    # Bounds from before the first removal are discarded: they are for a weaker threshold.
+    # Intervals from before the first removal are discarded: their threshold was weaker.
     kept = statistics.bounds if statistics.removed else ()
     judged = replace(statistics, removed=removed, dropped=frozenset(), bounds=kept)
     after = replace(judged, dropped=position_of(design, statistics, removes=True).without(arm))

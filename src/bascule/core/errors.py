@@ -1,4 +1,4 @@
-"""Errors for unusable input and for a database that does not answer."""
+"""Errors for unusable input and for a database that fails."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Kind = Literal["invalid", "not_found", "conflict", "forbidden"]
 
 
 class InputError(ValueError):
-    """A value from the user cannot be used; `field` names it and the message says what to change.
+    """A value from the user cannot be used; the message says what to change in which `field`.
 
     `kind` tells a value that is wrong in itself ("invalid") from one that names something that
     does not exist ("not_found"), that the present state rules out ("conflict"), or that the caller
@@ -53,15 +53,15 @@ class InputError(ValueError):
 
 
 class InfeasibleError(InputError):
-    """No run of a design would decide by its cap on units: the cap is far too short for the gap."""
+    """The cap on units of a design is so small for the gap that no simulated test would decide."""
 
 
 class NoPredictionError(InputError):
-    """Theory cannot predict the behaviour of a design here, but a simulation can."""
+    """Theory cannot predict the behaviour of a design; it has to be simulated instead."""
 
 
 class StoreError(RuntimeError):
-    """The database did not do what was asked; nothing of the call was kept, and it can be repeated.
+    """The database failed; nothing was stored by this call, which can be repeated.
 
     >>> raise StoreError("the disk is full: nothing of this call was kept")
     Traceback (most recent call last):
@@ -70,4 +70,4 @@ class StoreError(RuntimeError):
 
 
 class ClockError(StoreError):
-    """The time cannot be right; the message says which clock to set, and nothing secret."""
+    """The time of a system clock is wrong; the message says which one and contains no secrets."""

@@ -1,4 +1,4 @@
-"""Gaps: differences of the best arm's mean and each arm's mean, in outcome units."""
+"""Compute gaps: the best arm's mean minus each arm's mean, in outcome units."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bascule.core.outcomes import Outcome
 
 
 def checked_means(means: object, arms: int, outcome: Outcome) -> tuple[float, ...]:
-    """Return the means; raise `InputError` unless each arm has one that the model allows.
+    """Return the means; raise `InputError` unless there is a valid one for each arm.
 
     >>> import bascule as bs
     >>> checked_means([0, 1], 2, bs.Gaussian(1))
@@ -29,7 +29,7 @@ def checked_means(means: object, arms: int, outcome: Outcome) -> tuple[float, ..
 
 
 def gaps_of(means: Sequence[float]) -> tuple[float, ...]:
-    """Return the difference of the highest mean and each mean.
+    """Return the highest mean minus each mean.
 
     >>> gaps_of([0.0, 1.0])
     (1.0, 0.0)
@@ -39,7 +39,7 @@ def gaps_of(means: Sequence[float]) -> tuple[float, ...]:
 
 
 def rival_gaps(means: Sequence[float]) -> tuple[float, ...]:
-    """Return the gaps of all arms except one best arm; the smallest is 0 if two arms are best.
+    """Return the gaps of all arms except one best arm; a second best arm has the gap 0.
 
     >>> rival_gaps([0.0, 1.0, 0.5])
     (1.0, 0.5)

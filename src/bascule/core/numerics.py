@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable
 
 HALVINGS = 200
-"""Maximum number of steps of a search; it ends sooner if its ends are adjacent floats."""
+"""Maximum number of steps of a bisection, which ends sooner if its ends are adjacent floats."""
 
 
 def turning_point(before: Callable[[float], bool], low: float, high: float) -> float:
-    """Return the number between `low` and `high` up to which `before` holds.
+    """Return the number between `low` and `high` at which `before` turns from true to false.
 
     >>> round(turning_point(lambda x: x * x < 2, 1.0, 2.0), 6)
     1.414214
@@ -36,7 +36,7 @@ def smallest(is_enough: Callable[[float], bool], low: float, high: float) -> flo
 
 
 def first_after(before: Callable[[float], bool], low: float, limit: float = 1e300) -> float:
-    """Return the number above `low` up to which `before` holds; infinity if it holds at `limit`.
+    """Return the number above `low` at which `before` turns false; infinity if beyond `limit`.
 
     >>> round(first_after(lambda x: x * x < 200, 1.0), 6), first_after(lambda x: True, 1.0)
     (14.142136, inf)

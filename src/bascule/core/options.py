@@ -42,11 +42,11 @@ Kind = Literal[
     "file",
     "text",
 ]
-"""How a value is written: the first six are numbers, as 0.05, 5%, 5,000, 5k or, unbounded, inf.
-A number of days may also be a duration, as 2w."""
+"""Kind of an option's value. The first six are numbers, written as 0.05, 5%, 5,000 or 5k; unbounded
+ones may be inf, and days may be a duration such as 2w."""
 
 Place = Literal["form", "command"]
-"""Places for a request other than Python and HTTP, which have every field."""
+"""Interfaces that may lack an option; Python and HTTP have all options."""
 
 NUMBERS: dict[str, Callable[[str, object, str], float]] = {
     "number": checks.finite,
@@ -120,7 +120,7 @@ class Option:
         return value if self.kind == "switch" else self.check(value)
 
     def check(self, value: object) -> Any:
-        """Return a value if it is as declared; raise `InputError` otherwise, also for unread text.
+        """Return a value if it is valid; else, and for a number given as text, raise `InputError`.
 
         >>> Option("A share.", kind="probability", name="power").check(0.9)
         0.9
@@ -145,7 +145,7 @@ class Option:
 
     @property
     def remedy(self) -> str:
-        """The meaning of the value and its default, as the end of a message."""
+        """Text for the end of an error message: the meaning of the option, and its default."""
         end = "leave it out if there is none"
         if self.default or self.unset:
             end = f"{self.default} is usual" if self.default else f"if left out: {self.unset}"
@@ -176,7 +176,7 @@ class Option:
         return self.kind in NUMBERS or self.kind == "whole"
 
     def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> Any:
-        """Describe a field that is annotated with this option, in OpenAPI."""
+        """Return the OpenAPI schema of a field that is annotated with this option."""
         schema = handler(core_schema)
         return {**schema, "description": self.help} if self.help else schema
 
@@ -185,7 +185,7 @@ KIND_OF_TYPE: dict[Any, Kind] = {float: "number", int: "whole", bool: "switch"}
 """Kind of an option whose declaration states none, by its type; others are text."""
 
 Options = Mapping[str, Option]
-"""A declaration: options by their names."""
+"""Options by their names, as a class declares them."""
 
 
 def options_of(declaration: type[Any]) -> Options:
@@ -207,7 +207,7 @@ _READ: WeakKeyDictionary[type[Any], Options] = WeakKeyDictionary()
 
 
 def _declared_types(declaration: type[Any]) -> dict[str, Any]:
-    """Return the types of all fields with their options, those of base classes included."""
+    """Return the annotated types of all fields, including those of base classes."""
     hints: dict[str, Any] = {}
     for base in reversed(declaration.__mro__):
         written = base.__dict__.get("_declared") or get_annotations(base)
@@ -264,7 +264,7 @@ def check_given(options: Options, given: Iterable[str]) -> None:
 
 
 def _plain(annotation: Any) -> Any:
-    """Return an annotation without its option; text stays text.
+    """Return a type annotation without its `Option`; an annotation given as a string is unchanged.
 
     >>> _plain("Annotated[float | None, Option('The effect.')]"), _plain("int")
     ('float | None', 'int')
@@ -280,7 +280,7 @@ def _plain(annotation: Any) -> Any:
 
 
 class Declared:
-    """The base of frozen dataclasses whose fields are checked as they are declared.
+    """Base class of frozen dataclasses that check their fields by their types and options.
 
     A field that may be None counts as given if it is not None. Further checks are in a
     `__post_init__` that calls this one first.
@@ -294,7 +294,7 @@ class Declared:
     _declared: ClassVar[Mapping[str, Any]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Store the declarations, and leave plain types as annotations."""
+        """Store the annotations of a subclass, and replace them by plain types."""
         super().__init_subclass__(**options)
         # For slots, `dataclass` creates a second class from the first one.
         if "_declared" not in cls.__dict__:
@@ -309,7 +309,7 @@ class Declared:
         check_given(options, names)
         for name, option in options.items():
             is_left_out = values[name] is None and NoneType in get_args(option.type)
-            # A field that accepts several types is checked by its class.
+            # A field that accepts several types is checked by the class that has it.
             if len(_parts(option.type)) == 1 and not is_left_out:
                 object.__setattr__(self, name, option.check(values[name]))
 
@@ -394,7 +394,7 @@ def _option(name: str, hint: Any, default: object) -> Option:
     )
     kind: Kind = "choice" if choices else kinds.pop() if len(kinds) == 1 else "text"
     if kind == "number" and declared == Option():
-        # Only a declaration says that a number must be finite.
+        # A number need not be finite unless its option says so.
         kind = "unbounded"
     return replace(option, kind=kind, choices=option.choices or choices)
 

@@ -1,4 +1,4 @@
-"""The state of a test as rows for the steps of `core.course`, converted from statistics and back.
+"""Convert the statistics of a test to the arrays that `core.course` works on, and back.
 
 The simulator compiles the course for a family of evidence. Here it runs uncompiled with the methods
 of any procedure (`core.procedure_steps`), for live tests, their replay, reports and `trace`.
@@ -59,7 +59,7 @@ class Calendar(NamedTuple):
     held: int = NOBODY
     """The withheld decision, or `NOBODY`."""
     kept: frozenset[int] | None = None
-    """Arms that were out before the last look; None for those that are out now."""
+    """Arms that got no more units before the last look; None if they are the same as now."""
 
 
 HOLDING = Calendar(0.0, held=NO_DIFFERENCE)
@@ -67,7 +67,7 @@ HOLDING = Calendar(0.0, held=NO_DIFFERENCE)
 
 
 class Judgement(NamedTuple):
-    """The result of judging a test: its decision, withheld or not, or why it ends without one."""
+    """What the data of a test allow: a decision, withheld or not, or an end without a decision."""
 
     winner: int
     ended: int
@@ -80,7 +80,7 @@ class Judgement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The rows of a test, on which the steps of its course work."""
+    """The state of a test in the form of the arrays that its course works on."""
 
     course: Course
     test: list[float]
@@ -117,7 +117,7 @@ class Position:
     def may_begin(
         self, pending: int, block: Block, under_way: Sequence[tuple[int, int, int]]
     ) -> float:
-        """Return the number of such blocks that may begin, given those under way."""
+        """Return how many blocks like `block` may begin, given the blocks under way."""
         rows = self.test, self.marks, self.arms, self.evidence
         return self.course.may_begin(*rows, self.count, pending, (block, under_way), self.terms)
 
@@ -128,7 +128,7 @@ class Position:
         return self.course.harmful_arm(self.test, self.marks, self.rails, self.count)
 
     def without(self, arm: int) -> frozenset[int]:
-        """Return the arms that are dropped after an arm is removed."""
+        """Remove an arm, and return the arms that are then dropped."""
         evidence = self.evidence
         evidence.statistics = replace(
             evidence.statistics, removed=evidence.statistics.removed | {arm}
@@ -138,7 +138,7 @@ class Position:
         return evidence.seen(self.arms).dropped
 
     def judge(self) -> Judgement:
-        """Return the current decision, and why the test ends without one."""
+        """Return the current decision, or the reason why the test ends without one."""
         rows = self.test, self.marks, self.arms, self.evidence, self.rails
         was_held = self.test[HELD]
         winner, ended = self.course.judge(*rows, self.count, self.clock, self.terms)
@@ -155,7 +155,7 @@ def position_of(
     units: Sequence[int] | None = None,
     removes: bool = False,
 ) -> Position:
-    """Return the rows of a test; without a calendar every decision is announced at once.
+    """Return the state of a test as arrays; without a calendar decisions are announced at once.
 
     `units` are the units of each arm that count in the primary metric after the current step, if
     they differ from the statistics. `removes` says that an arm is going to be removed.
@@ -207,7 +207,7 @@ def _terms(
 def _rails(
     design: Design, statistics: Statistics, units: Sequence[int] | None
 ) -> tuple[Rails, list[int]]:
-    """Return the rows of all guardrails at their last looks, and a row for missing values."""
+    """Return the state of all guardrails at their last looks, and a row for missing values."""
     count, known = len(design.arms), statistics.metrics or empty_metrics(design)
     places = [which for which, metric in enumerate(design.metrics) if metric.is_guardrail]
     numbers, standings = [], list[int]()
@@ -248,16 +248,16 @@ def _rails(
 
 
 class BlockStep(NamedTuple):
-    """A complete block, or a unit, to be added to the statistics."""
+    """A complete block, or a single unit, that is added to the statistics."""
 
     advance: Advance
-    """The step of the primary metric."""
+    """Function that adds the outcomes of the primary metric."""
     metrics: Mapping[int, Advance]
-    """Steps of the other metrics that count at the same time, by their indexes in the design."""
+    """Functions that add the outcomes of other metrics, by the metric's index in the design."""
     units: Sequence[int]
     """Number of units of each arm in the block."""
     lacking: Sequence[Sequence[int]] = ()
-    """For the primary metric and each other one, the units without a value in each arm."""
+    """For the primary metric and each other one, the number of each arm's units without a value."""
     last: bool = True
     """Whether the block is the last of its batch, after which arms are compared."""
 
@@ -265,7 +265,7 @@ class BlockStep(NamedTuple):
 def folded(
     design: Design, statistics: Statistics, step: BlockStep, is_held: bool = False
 ) -> Statistics:
-    """Return the statistics after a step; no arm is dropped while a decision is withheld."""
+    """Return the statistics with a block added; drop no arm while a decision is withheld."""
     known = list(statistics.metrics or empty_metrics(design))
     if step.lacking:
         first, *others = step.lacking
@@ -297,7 +297,7 @@ def folded(
 def folded_ahead(
     design: Design, statistics: Statistics, steps: Mapping[int, Advance]
 ) -> Statistics:
-    """Return the statistics after steps of metrics that count before the primary one does.
+    """Return the statistics with outcomes of metrics that are known before the primary one's.
 
     `steps` are by the index of a metric in the design. The looks at each metric depend on its own
     units.
@@ -319,7 +319,7 @@ def folded_ahead(
 
 
 def _with_rails(statistics: Statistics, known: list[Statistics], position: Position) -> Statistics:
-    """Return the statistics with the results of the guardrails and with the metrics `known`."""
+    """Return the statistics with those of its other metrics, updated by the guardrails' results."""
     count, rails = position.count, position.rails
     for at, which in enumerate(position.places):
         own = slice(at * count, (at + 1) * count)
@@ -334,7 +334,7 @@ def _with_rails(statistics: Statistics, known: list[Statistics], position: Posit
 
 
 def still_compared(design: Design, statistics: AnyStatistics, is_held: bool = False) -> Any:
-    """Return the statistics, with the control active while guardrails have to compare with it.
+    """Return the statistics, with the control active if guardrails still compare arms with it.
 
     That is while an arm waits for its guardrails, and while a decision `is_held`.
     """
@@ -344,7 +344,7 @@ def still_compared(design: Design, statistics: AnyStatistics, is_held: bool = Fa
 
 
 def waiting_arm(design: Design, statistics: Statistics) -> int | None:
-    """Return the arm that only guardrails or missing values keep from being shipped, or None."""
+    """Return the arm that waits only for guardrails or missing values to be shipped, or None."""
     arm = position_of(design, statistics).waiting() if may_hold(design) else NOBODY
     return None if arm == NOBODY else arm
 

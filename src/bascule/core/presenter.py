@@ -1,4 +1,4 @@
-"""Access from results to the modules that show them.
+"""Registry of the modules that show results, so that results need not import them.
 
 Results are below the packages that show them, so they must not import these. Such a package
 registers its modules here, and a result gets one by its name when text, a figure or a page is
@@ -17,7 +17,7 @@ COLUMNS = 80
 
 
 _PACKAGES: dict[str, str] = {}
-"""For each module that shows results, the package that has registered it."""
+"""Package of each module that shows results, by the name of the module."""
 
 
 def register_presenters(package: str, *modules: str) -> None:
@@ -35,7 +35,7 @@ def presenter(name: str) -> Any:
 
 
 class Reported(ABC):
-    """The base of results that have a report: as text, in a notebook, and as a page."""
+    """Base class of results that have a report: as text, in a notebook, and as an HTML page."""
 
     __slots__ = ()
 
@@ -54,7 +54,7 @@ class Reported(ABC):
 
     def save_html(self, path: str | Path) -> Path:
         """Write the HTML page to a file."""
-        # Loaded at first use, to keep the import of the package fast.
+        # Imported here, to keep the import of the package fast.
         from bascule.core.inputs.files import write_whole
 
         return write_whole(Path(path), self.html().encode())

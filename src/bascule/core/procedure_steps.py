@@ -1,5 +1,5 @@
 # ruff: noqa: ARG001
-"""The steps of a course with the methods of any procedure, uncompiled.
+"""Functions that let a course use the methods of any procedure, without compilation.
 
 The evidence of a metric takes the place of the rows of its pairs, and its procedure that of the
 parameters.
@@ -21,13 +21,13 @@ from bascule.core.procedures.blocks.steps import GOES_ON
 from bascule.core.types import NO_DIFFERENCE, NOBODY
 
 Advance = Callable[[Procedure, Any, bool], Any]
-"""(procedure, statistics, whether to drop beaten arms) -> statistics after a step."""
+"""(procedure, statistics, whether to drop beaten arms) -> statistics with more outcomes."""
 
 Arms = list[list[float]]
 
 
 class MetricEvidence:
-    """The statistics of a metric, in the place of its rows, and its next step."""
+    """The statistics of a metric, which a course uses in place of arrays of evidence."""
 
     __slots__ = ("_known", "advance", "design", "reached", "statistics")
 
@@ -39,13 +39,13 @@ class MetricEvidence:
         self._known: tuple[Any, Any, dict[tuple[int, int], Difference]] | None = None
 
     def seen(self, arms: Arms) -> AnyStatistics:
-        """Return the statistics with those arms dropped that are not active in the rows."""
+        """Return the statistics, with those arms dropped that are inactive in `arms`."""
         statistics = self.statistics
         out = frozenset(i for i, row in enumerate(arms) if row[ACTIVE] == 0.0) - statistics.removed
         return statistics if out == statistics.dropped else replace(statistics, dropped=out)
 
     def oriented(self, arms: Arms) -> Any:
-        """Return the same statistics, oriented as the procedure needs them."""
+        """Return the statistics of `seen`, converted so that higher outcomes are better."""
         return self.design.oriented_statistics(self.seen(arms))
 
     def interval(self, first: int, second: int, procedure: Procedure, known: bool) -> Difference:

@@ -1,4 +1,4 @@
-"""The progress of a test: next arm or block, statistics and decision, from design and data.
+"""Functions that run a test, given its design and statistics: assign units, add data, decide.
 
 Each function calls the procedure of the design; together they are the public interface of
 `core.procedures`.
@@ -103,7 +103,7 @@ def record(
 
 
 def _recorded(arm: int, value: float) -> Advance:
-    """Return the step of a metric that adds an outcome."""
+    """Return a function that adds an outcome to the statistics of a metric."""
     return lambda _, before, looks: before.record(arm, value)  # noqa: ARG005
 
 
@@ -178,7 +178,7 @@ def fold_block(
 def fold_ahead(
     design: Design, statistics: Statistics, blocks: Mapping[int, Sequence[ArmStatistics]]
 ) -> Statistics:
-    """Return the statistics with a block of metrics that count before the primary one does.
+    """Return the statistics with a block of metrics that are known before the primary one.
 
     `blocks` has the statistics of the arms, by the index of the metric in the design.
     """
@@ -188,7 +188,7 @@ def fold_ahead(
 def _blocks(
     design: Design, blocks: Mapping[int, Sequence[ArmStatistics] | None]
 ) -> dict[int, Advance]:
-    """Return the steps of the metrics that have outcomes in a block."""
+    """Return functions that add a block, by the index of each metric that has outcomes in it."""
     return {
         which: _with_block(design.metric_designs[which], block)
         for which, block in blocks.items()
@@ -231,7 +231,7 @@ def close_stage(design: Design, statistics: CohortStatistics) -> CohortStatistic
 
 
 def decision(design: Design, statistics: AnyStatistics) -> Decision | None:
-    """Return the decision that the data allow, or None.
+    """Return the decision that the data allow, or None if the test is undecided.
 
     An arm other than the control also needs every guardrail to allow it, and recorded values of
     enough units. Once all treatments are harmful, the decision is for the control.
@@ -247,7 +247,7 @@ def decision(design: Design, statistics: AnyStatistics) -> Decision | None:
 
 
 def decision_of(design: Design, statistics: AnyStatistics, judgement: Judgement) -> Decision | None:
-    """Return the decision that the course of a test has reached, with its guarantee, or None."""
+    """Return the decision of a judgement, with its guarantee; None if there is no decision."""
     if judgement.winner == NOBODY:
         return None
     if judgement.harm:
@@ -288,7 +288,7 @@ def _kept_control(design: Design, statistics: Statistics) -> Decision:
 
 
 def _with_bounds(procedure: Procedure, before: Seen, after: Seen, look: bool = True) -> Seen:
-    """Return statistics with the running intersections of all intervals, if there was a look."""
+    """Return statistics whose intervals are intersected with earlier ones, if there was a look."""
     if not procedure.keeps_bounds:
         return after
     return replace(after, bounds=procedure.bounds(before, after) if look else before.bounds)
@@ -317,7 +317,7 @@ def declared_error(design: Design, statistics: AnyStatistics) -> float:
 def _promised(
     design: Design, statistics: AnyStatistics, reached: Decision | None
 ) -> Decision | None:
-    """Return a decision with the error of the whole test."""
+    """Return a decision with its error replaced by the error of the whole test."""
     if reached is None:
         return None
     error = declared_error(design, statistics)
@@ -325,7 +325,7 @@ def _promised(
 
 
 def interval_procedure(design: Design) -> IntervalProcedure:
-    """Return the procedure if it compares intervals of single outcomes; else raise `InputError`."""
+    """Return the procedure if it is an `IntervalProcedure`; else raise `InputError`."""
     remedy = "use UCB(alpha), ETC() or ETCPrime() on outcomes that come once"
     return procedure_as(design, IntervalProcedure, remedy)
 
@@ -342,7 +342,7 @@ def block_procedure(design: Design) -> BlockProcedure:
 
 
 def procedure_as(design: Design, family: type[Family], remedy: str) -> Family:
-    """Return the procedure of a design if it has a type; else raise `InputError` with a remedy."""
+    """Return the procedure if it is of type `family`; else raise `InputError` with a remedy."""
     if isinstance(design.procedure, family):
         return design.procedure
     raise InputError("rule", f"{design.rule.label} on {design.outcome!r} does not fit: {remedy}")

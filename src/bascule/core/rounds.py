@@ -1,4 +1,4 @@
-"""Periods of constant shares, counted as rounds of blocks: for flags that other services serve.
+"""Evaluate tests whose shares are constant within a period, by grouping units into rounds.
 
 Within a period every unit has the same probability of each arm, so its units may be taken in any
 order that does not depend on outcomes. docs/research/steering.md has the proof.
@@ -30,11 +30,11 @@ from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.core.types import NOBODY, FloatArray
 
 Rounds = Any
-"""Units, sums, squares and cubes, each with a row for each round and a column for each arm."""
+"""Units, sums, squares and cubes: four arrays with a row for each round, a column for each arm."""
 
 
 class Stand(NamedTuple):
-    """The state of a test after some blocks: rounds of the last one, winner, and end reason."""
+    """The state of a test after a period: number of rounds added, winner, and end reason."""
 
     rounds: int
     winner: int
@@ -42,7 +42,7 @@ class Stand(NamedTuple):
 
 
 def course_in_rounds(design: Design) -> tuple[Course, int]:
-    """Return the course of a test in rounds, and the number of columns of an arm's row."""
+    """Return the course of a test without guardrails, and the number of columns of an arm's row."""
     procedure = block_procedure(design)
     family, two_arms = procedure.evidence, procedure.arms == 2
     scope = CourseScope(two_arms, intervals=True, guarded=False, withholds=design.withholds)
@@ -50,13 +50,13 @@ def course_in_rounds(design: Design) -> tuple[Course, int]:
 
 
 def is_withheld(design: Design, test: Row) -> bool:
-    """Return whether the calendar withholds a decision that was reached."""
+    """Return whether a decision was reached, but is withheld until its announcement."""
     return design.withholds and test[HELD] != NOBODY
 
 
 @lru_cache(maxsize=64)
 def rounds_loop(course: Course, columns: int, fingerprint: str = "") -> Callable[..., Stand]:
-    """Return the loop that folds the rounds of a block; `compile_loop` can compile it.
+    """Return a function that adds rounds until a decision; `compile_loop` can compile it.
 
     All rounds of a block count at the same time, `clock`.
     """
@@ -95,7 +95,7 @@ def rounds_loop(course: Course, columns: int, fingerprint: str = "") -> Callable
 
 
 def in_rounds(outcomes: Sequence[FloatArray]) -> tuple[int, list[FloatArray]]:
-    """Return the number of rounds, and the units, sums, squares and cubes of each one.
+    """Divide outcomes into rounds; return the number of rounds, and the sums of each round.
 
     The number of rounds is the number of units of the smallest arm; the units of every other arm
     are distributed over them as evenly as possible. An arm without units is in no round.
@@ -132,7 +132,7 @@ def next_shares(design: Design, statistics: Statistics) -> dict[str, float]:
 def with_rounds(
     sums: Sequence[ArmStatistics], powers: Sequence[FloatArray], rounds: int
 ) -> list[ArmStatistics]:
-    """Return the sums of each arm, with those of the first `rounds` of a period added."""
+    """Return the sums of each arm with the first `rounds` rounds of a period added."""
     parts = [power[:rounds].sum(axis=0) for power in powers]
     added = []
     for arm, before in enumerate(sums):
@@ -142,7 +142,7 @@ def with_rounds(
 
 
 def statistics_of(sums: Sequence[ArmStatistics], arms: Rows, pairs: Rows) -> Statistics:
-    """Return the statistics of a test from its rows."""
+    """Return the statistics of a test, given its sums, and its arrays for arms and pairs."""
     out = frozenset(i for i in range(len(sums)) if arms[i][ACTIVE] == 0.0)
     rows = tuple(tuple(float(number) for number in pair) for pair in pairs)
     return Statistics(tuple(sums), dropped=out, pairs=rows)

@@ -1,4 +1,4 @@
-"""Statistics of a test: the sums that the rules need, which can be added over parts of the data."""
+"""Statistics of a test: sums over units, which can be added over parts of the data."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from bascule.core.inputs import checks
 Part = TypeVar("Part", float, "Statistics")
 
 PairRow = tuple[float, ...]
-"""Evidence about two arms from blocks: the columns of a family of evidence."""
+"""Evidence about a pair of arms from blocks, as a row of numbers."""
 
 LackingRow = tuple[int, float, float]
-"""Number of units of an arm without a value, its excess over the expected one, and its variance."""
+"""Units of an arm without a value: their number, its excess over the expected one, its variance."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArmStatistics:
-    """Sums of one arm's outcomes, which can be added.
+    """Sums of one arm's outcomes; the sums of disjoint sets of units can be added.
 
     `cubes` is the sum of cubes if the spread of the outcomes is estimated, else 0. If the metric is
     a ratio, the sums are those of numerators n, and `per` has those with denominators d: of d, n d,
@@ -58,7 +58,7 @@ class ArmStatistics:
         )
 
     def times(self, factor: float) -> ArmStatistics:
-        """Return the sums multiplied by `factor`: of that many times the units, same averages.
+        """Return the sums for `factor` times as many units with the same averages.
 
         >>> ArmStatistics(2, 3.0, 5.0).times(2)
         ArmStatistics(units=4, total=6.0, squares=10.0, cubes=0.0, per=())
@@ -73,7 +73,7 @@ class ArmStatistics:
 
     @property
     def linearised(self) -> ArmStatistics:
-        """The sums of one number per unit, which for a ratio is `r + (n - r d) / w`.
+        """The sums of one number per unit: its outcome, or for a ratio `r + (n - r d) / w`.
 
         Here r is the arm's own ratio and w its own mean denominator. The mean of these numbers is
         the ratio, and the spread of the ratio follows from their spread.
@@ -86,7 +86,7 @@ class ArmStatistics:
         return ArmStatistics(self.units, *linearised(float(self.units), self._sums))
 
     def around(self, ratio: float, mean: float) -> ArmStatistics:
-        """Return the sums of `ratio + (n - ratio d) / mean` of a part of an arm's units.
+        """Return the sums of `ratio + (n - ratio d) / mean`, for numerator n and denominator d.
 
         >>> ArmStatistics.of_ratio(1.0, 2.0).around(1.0, 2.0)
         ArmStatistics(units=1, total=0.5, squares=0.25, cubes=0.125, per=())
@@ -98,13 +98,13 @@ class ArmStatistics:
         return self.total, self.squares, self.cubes, *self.per
 
     def reflected(self, centre: float) -> ArmStatistics:
-        """Return the sums of the arm if each outcome x is counted as `centre - x`.
+        """Return the sums of the arm with each outcome x replaced by `centre - x`.
 
         >>> ArmStatistics(2, 3.0, 5.0).reflected(10.0)
         ArmStatistics(units=2, total=17.0, squares=145.0, cubes=0.0, per=())
         """
         if self.per:
-            # Ratios have no limits, so they are reflected at 0.
+            # Ratios have no limits, so only the sign of the numerator changes.
             d, nd, dd, nnd, ndd, ddd = self.per
             per = (d, -nd, dd, nnd, -ndd, ddd)
             return ArmStatistics(self.units, -self.total, self.squares, -self.cubes, per)
@@ -135,7 +135,7 @@ class ArmStatistics:
 def around(
     ratio: float, mean: float, units: float, sums: Sequence[float]
 ) -> tuple[float, float, float]:
-    """Return the sum of `ratio + (n - ratio d) / mean`, of its squares and of its cubes.
+    """Return the sums of y, y^2 and y^3 over units, for y = `ratio + (n - ratio d) / mean`.
 
     `sums` are those over units of the numerators n, n^2 and n^3, and then those with denominators
     as in `ArmStatistics.per`.
@@ -153,7 +153,7 @@ def around(
 
 
 def linearised(units: float, sums: Sequence[float]) -> tuple[float, float, float]:
-    """Return the sums of `around` at the ratio and the mean denominator of the same units.
+    """Return the result of `around` for the ratio and the mean denominator of the units themselves.
 
     While all denominators are 0 there is no ratio, and the skewness is infinite, so that nothing
     can be decided.
@@ -169,7 +169,7 @@ def linearised(units: float, sums: Sequence[float]) -> tuple[float, float, float
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Sums of all arms, with the arms that are out of the test.
+    """Sums of all arms, the arms that get no more units, and further evidence.
 
     Statistics can be added if at most one of them has `pairs`, because these depend on the order of
     the blocks. A sum has no `bounds`.
@@ -213,7 +213,7 @@ class Statistics:
         return replace(self, arms=tuple(arms))
 
     def with_block(self, block: Sequence[ArmStatistics]) -> Statistics:
-        """Return the statistics with a block added, given the sums of each arm."""
+        """Return the statistics with a block added, given each arm's sums in the block."""
         return replace(
             self, arms=tuple(mine + new for mine, new in zip(self.arms, block, strict=True))
         )
@@ -247,7 +247,7 @@ class Statistics:
 
 
 def _added(mine: tuple[Part, ...], theirs: tuple[Part, ...]) -> tuple[Part, ...]:
-    """Return the sums of two rows by place; an empty row counts as zeros."""
+    """Return the elementwise sum of two rows; an empty row counts as zeros."""
     if not mine or not theirs:
         return mine or theirs
     return tuple(a + b for a, b in zip(mine, theirs, strict=True))
@@ -256,7 +256,7 @@ def _added(mine: tuple[Part, ...], theirs: tuple[Part, ...]) -> tuple[Part, ...]
 def _added_rows(
     mine: tuple[LackingRow, ...], theirs: tuple[LackingRow, ...]
 ) -> tuple[LackingRow, ...]:
-    """Return the sums of missing values by row; an empty list counts as zeros."""
+    """Return the elementwise sums of two lists of rows; an empty list counts as zeros."""
     if not mine or not theirs:
         return mine or theirs
     return tuple((a[0] + b[0], a[1] + b[1], a[2] + b[2]) for a, b in zip(mine, theirs, strict=True))

@@ -1,4 +1,4 @@
-"""Types, constants and a decorator that every package needs."""
+"""Types, constants and a decorator that are used in all packages."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ IntArray = NDArray[np.int64]
 """An array of integers, such as winners, units or indexes."""
 
 NOBODY = -1
-"""The winner while there is none."""
+"""Number of the winner while there is none."""
 
 NO_DIFFERENCE = -2
-"""The winner when all differences are proven to be smaller than the one that matters."""
+"""Number of the winner if all differences are proven smaller than the one that matters."""
 
 RARE = "called_rarely"
-"""The attribute that `called_rarely` sets."""
+"""Name of the function attribute that `called_rarely` sets."""
 
 Function = TypeVar("Function", bound=Callable[..., object])
 

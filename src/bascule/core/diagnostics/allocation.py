@@ -1,4 +1,4 @@
-"""Allocation: check whether the arms got the units that they were meant to get.
+"""Check whether the units per arm agree with the probabilities of assignment.
 
 The numbers are compared with the probabilities at the time of each assignment, which adaptive rules
 change continually, and not with an even split. An assignment less its probability has mean 0
@@ -19,7 +19,7 @@ from bascule.core.inputs import checks
 from bascule.core.types import FloatArray
 
 FACTORS = tuple(sign * 0.5**j for j in range(1, 8) for sign in (-1.0, 1.0))
-"""Logs of the factors by which an arm may be assigned too often: the alternatives of the bets."""
+"""Alternatives against which the bets test: logs of the factor by which an arm's odds are wrong."""
 
 CLOSE_TO_ONE = 1e-6
 """Maximum deviation of a sum of probabilities from 1."""
@@ -27,7 +27,7 @@ CLOSE_TO_ONE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class AllocationStatistics:
-    """Units per arm with their expected numbers; statistics of parts can be added.
+    """Observed and expected units of each arm; statistics of disjoint sets of units can be added.
 
     `expected` is the sum of the units' probabilities, `covariance` that of their covariances, and
     `stakes` has for each arm and each of `FACTORS` the sum of log(1 + (e^factor - 1) p).
@@ -54,7 +54,7 @@ class AllocationStatistics:
     def of(
         cls, assigned: Sequence[int], probabilities: Sequence[Sequence[float]]
     ) -> AllocationStatistics:
-        """Create statistics from the arm of each unit and the probabilities of all arms for it.
+        """Create statistics from each unit's arm and each unit's probabilities of all arms.
 
         >>> AllocationStatistics.of([0, 1, 1], [[0.5, 0.5]] * 3).observed
         (1, 2)
@@ -78,7 +78,7 @@ class AllocationStatistics:
 
     @classmethod
     def of_counts(cls, counts: Sequence[int], weights: Sequence[float]) -> AllocationStatistics:
-        """Create statistics from unit counts, if all units had the same arm probabilities.
+        """Create statistics from the units per arm, if all units had the same probabilities.
 
         >>> AllocationStatistics.of_counts([1, 2], [0.5, 0.5]).expected
         (1.5, 1.5)
@@ -115,7 +115,7 @@ class AllocationStatistics:
 
 
 def block_probabilities(left: Sequence[int]) -> tuple[float, ...]:
-    """Return the probabilities of the next unit of a block, from the units of each arm left.
+    """Return the arm probabilities of a block's next unit, from the units that each arm still gets.
 
     All orders of a block are equally likely; so, given the units before it, the next one is any of
     those left with equal probability.
@@ -128,7 +128,7 @@ def block_probabilities(left: Sequence[int]) -> tuple[float, ...]:
 
 
 def allocation_any_time(statistics: AllocationStatistics, level: float = 0.01) -> Diagnostic:
-    """Compare the units per arm with the logged probabilities by betting, valid at any time.
+    """Test by bets, at any time, whether the units per arm agree with the logged probabilities.
 
     `statistic` is the evidence: the wealth of bets that started with 1.
 

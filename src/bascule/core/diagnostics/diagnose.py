@@ -20,7 +20,7 @@ def diagnose(
     level: float = 0.01,
     look: int | None = None,
 ) -> tuple[Diagnostic, ...]:
-    """Run the diagnostics that the given data allow; each gives false alarms at `level`.
+    """Run the diagnostics that the given data allow, each with false alarm rate `level`.
 
     `periods` are statistics of the units assigned in consecutive stretches of the test, a day each,
     say; `prompt` and `late` split the same periods by when the outcome came.

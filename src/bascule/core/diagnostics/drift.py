@@ -1,4 +1,4 @@
-"""Drift: outcomes whose mean changes in time, and late outcomes that differ.
+"""Check whether mean outcomes change over time, and whether late outcomes differ from prompt ones.
 
 `trend` compares each arm with itself, from part to part of its own units, so that a difference
 between arms is no trend. `late_outcomes` compares outcomes that came late with prompt ones: if they
@@ -29,14 +29,14 @@ from bascule.core.statistics import Statistics
 from bascule.core.types import FloatArray
 
 FEWEST_UNITS = 10
-"""Minimum number of units for the mean of a part."""
+"""Minimum number of units of a group whose mean outcome is compared with another one."""
 
 FEWEST_HITS = 5
-"""Minimum expected number of the rarer outcome in a part, if outcomes are 0 or 1."""
+"""Minimum expected number of the rarer of the outcomes 0 and 1 in a group that is compared."""
 
 
 class Cells(NamedTuple):
-    """Units, totals and squares of each period (rows) and arm (columns)."""
+    """Number, sum and sum of squares of the outcomes of each period (rows) and arm (columns)."""
 
     units: FloatArray
     totals: FloatArray
@@ -44,7 +44,7 @@ class Cells(NamedTuple):
 
     @property
     def zero_or_one(self) -> bool:
-        """Whether all outcomes are 0 or 1, as equal totals and squares show."""
+        """Whether all outcomes are 0 or 1, so that their sums and sums of squares are equal."""
         return bool(np.array_equal(self.totals, self.squares))
 
     def variances(self) -> FloatArray:
@@ -52,7 +52,7 @@ class Cells(NamedTuple):
         return variances_of(*(part.sum(axis=0) for part in self))
 
     def needed(self) -> FloatArray:
-        """Return the minimum number of units that a part of each arm needs to be compared."""
+        """Return, for each arm, the minimum number of units of a group of periods."""
         units, totals = self.units.sum(axis=0), self.totals.sum(axis=0)
         fewest = np.full(units.shape, float(FEWEST_UNITS))
         if self.zero_or_one:
@@ -72,7 +72,7 @@ def variances_of(units: FloatArray, totals: FloatArray, squares: FloatArray) -> 
 
 
 def cells_of(field: str, periods: Sequence[Statistics]) -> Cells:
-    """Return the statistics of periods as arrays with a row each; all must have the same arms."""
+    """Return arrays of statistics with a row for each period; all must have the same arms."""
     rows = list(periods) if isinstance(periods, Sequence) else []
     if not rows or not all(isinstance(row, Statistics) for row in rows):
         raise InputError(field, f"{field} must be a list of Statistics, one a period")
@@ -95,7 +95,7 @@ def cells_of(field: str, periods: Sequence[Statistics]) -> Cells:
 
 
 def join(units: FloatArray, needed: float) -> list[int]:
-    """Return the first periods of groups of periods with at least `needed` units each.
+    """Group consecutive periods with at least `needed` units in all; return each group's first one.
 
     Remaining periods at the end belong to the last group.
 
@@ -112,7 +112,7 @@ def join(units: FloatArray, needed: float) -> list[int]:
 
 
 def joined(values: FloatArray, starts: list[int]) -> FloatArray:
-    """Return the sums of rows over the groups that begin at `starts`.
+    """Return the sum of the rows of each group, given the first row of each group.
 
     >>> joined(np.array([1.0, 2.0, 3.0]), [0, 2])
     array([3., 3.])
@@ -122,7 +122,7 @@ def joined(values: FloatArray, starts: list[int]) -> FloatArray:
 
 
 TREND_PARTS = 15
-"""Maximum number of parts of an arm's units: about two weeks if periods are days."""
+"""Maximum number of groups of periods that are compared: about two weeks if periods are days."""
 
 
 def trend(
@@ -162,7 +162,7 @@ def trend(
 
 
 def _trend(chi_square: tuple[float, int], level: float, remedy: str, drifted: str) -> Diagnostic:
-    """Return the diagnostic of a trend, given chi-square and its degrees of freedom."""
+    """Return the diagnostic of a trend from a chi-square statistic and its degrees of freedom."""
     statistic, degrees = chi_square
     p_value, message = 1.0, f"too little to tell whether outcomes drift: {remedy}"
     if degrees:
@@ -173,7 +173,7 @@ def _trend(chi_square: tuple[float, int], level: float, remedy: str, drifted: st
 
 
 class Joiners(NamedTuple):
-    """Units of an arm that joined in one stage: number, outcomes per unit, and their total."""
+    """Units of an arm that joined in the same stage, with equally many outcomes of each unit."""
 
     arm: int
     stage: int
@@ -251,7 +251,7 @@ def late_outcomes(
     apart = late_cells.totals / np.maximum(
         late_cells.units, 1.0
     ) - prompt_cells.totals / np.maximum(prompt_cells.units, 1.0)
-    # The variance if the same number of outcomes of each stratum were late at random.
+    # The variance if equally many outcomes of each arm and period were late, chosen at random.
     variance = float(np.sum(weights * variances_of(*pooled)))
     smaller = min(prompt_cells.units[weights > 0.0].sum(), late_cells.units[weights > 0.0].sum())
     if variance <= (FEWEST_HITS if pooled.zero_or_one else 0.0) or smaller < FEWEST_UNITS:

@@ -40,7 +40,7 @@ class Diagnostic:
         return self.p_value <= self.level
 
     def at_look(self, number: int) -> Diagnostic:
-        """Return the diagnostic adjusted for being one of many looks, counted from 1.
+        """Return the diagnostic of look `number`, with its p-value corrected for several looks.
 
         A p-value for one look is multiplied by k (k + 1) at look k. The looks' shares of the level
         add up to it, as 1 / (1 * 2) + 1 / (2 * 3) + ... = 1.

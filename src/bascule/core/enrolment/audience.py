@@ -1,4 +1,4 @@
-"""Which units get into a live test: by share of the traffic, attributes, layer and holdout.
+"""Select the units of a live test by a share of the traffic, attributes, a layer and a holdout.
 
 This depends on hashes of a unit's name and on its context at its arrival, never on an outcome.
 docs/research/enrolment.md says why the proofs still hold and defines the hashes, with test vectors
@@ -66,7 +66,7 @@ class Layer:
         return round(self.share * SLOTS)
 
     def has(self, unit: str) -> bool:
-        """Whether a unit is in the test's part of the layer."""
+        """Return whether a unit is in the part of the layer that this test has."""
         slot = point(unit, f"layer/{self.name}") * SLOTS // POINTS
         return any(first <= slot < last for first, last in self.slots)
 
@@ -87,7 +87,7 @@ class Holdout:
         object.__setattr__(self, "share", _share("holdout", self.share))
 
     def has(self, unit: str) -> bool:
-        """Whether a unit is held out."""
+        """Return whether a unit is kept out of tests."""
         return point(unit, f"holdout/{self.name}") < _cut(self.share)
 
 
@@ -147,7 +147,7 @@ class Audience:
         return None if self._rule(context) else "where"
 
     def with_share(self, share: float) -> Audience:
-        """Return the audience with another share from now on, and no ramp."""
+        """Return the audience with another share of the traffic, and without a ramp."""
         return replace(self, share=share, ramp=())
 
     def to_dict(self) -> dict[str, Any]:
@@ -189,7 +189,7 @@ WHY = {
 
 
 class Delivery(NamedTuple):
-    """The audience of a test and the values of its arms; the names of the arms if None.
+    """The audience of a test, and the values of its arms; their names if `values` is None.
 
     It is stored separately from the design, which is only about statistics.
     """
@@ -240,7 +240,7 @@ def read_audience(data: object) -> Audience:
 
 
 def free_slots(needed: int, taken: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...] | None:
-    """Return the first ranges with `needed` free slots in total; None if there are too few.
+    """Return the lowest free slots, `needed` in total, as ranges; None if there are too few.
 
     >>> free_slots(350, [(0, 300), (400, 700)])
     ((300, 400), (700, 950))
@@ -276,7 +276,7 @@ def checked_values(values: object, arms: Sequence[str]) -> tuple[Any, ...]:
             f"to 10,000 characters (got {shortened(listed):.80})",
         )
     if kinds == {"number"} and any(isinstance(value, float) for value in listed):
-        # Clients that expect a float do not accept an integer.
+        # Converted, since clients that expect a float do not accept an integer.
         listed = [float(value) for value in listed]
     return tuple(json.loads(json.dumps(listed)))
 
@@ -304,7 +304,7 @@ def _share(name: str, given: object) -> float:
 
 
 def checked_ramp(ramp: object) -> tuple[tuple[float, float], ...]:
-    """Return the steps of a ramp with times in seconds; raise `InputError` unless they rise."""
+    """Return a ramp with times in seconds; raise `InputError` if times or shares are unordered."""
     remedy = 'give times and shares, as [["0d", 0.1], ["1d", 1]]'
     if isinstance(ramp, str) or not isinstance(ramp, Sequence):
         raise InputError("ramp", f"ramp must be a list of pairs (got {ramp!r:.60}): {remedy}")
@@ -329,7 +329,7 @@ def _check_name(field: str, name: object) -> None:
 
 @lru_cache(maxsize=256)
 def _cut(share: float) -> int:
-    """Return the point below which a share of all points lies."""
+    """Return the hash value below which a given share of all hash values lies."""
     ratio = Fraction(repr(share))
     return -(-ratio.numerator * POINTS // ratio.denominator)
 

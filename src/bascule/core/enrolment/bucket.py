@@ -1,4 +1,4 @@
-"""Assign units to arms by a hash of their names, the same everywhere and in every version.
+"""Assign units to arms by a hash of their names that is the same on all systems and versions.
 
 A unit's *point* is the first 8 bytes, most significant first, of the SHA-256 digest of the salt, a
 zero byte and the unit, in UTF-8: an integer below 2^64. The weights divide these integers into one
@@ -22,7 +22,7 @@ from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 
 POINTS = 1 << 64
-"""Number of points."""
+"""Number of possible hash values of a unit."""
 
 
 def bucket(unit: str | int, salt: str, weights: Sequence[float | Rational]) -> int:
@@ -51,13 +51,13 @@ def buckets(
     listed = units.tolist() if isinstance(units, np.ndarray) else units
     heads = b"".join([sha256(prefix + _name(unit)).digest()[:8] for unit in listed])
     points = np.frombuffer(heads, ">u8").astype(np.uint64)
-    # The last cut, 2^64, does not fit into 64 bits, and no point reaches it.
+    # The last cut, 2^64, is left out: it does not fit into 64 bits, and no point reaches it.
     inner = np.array([cut for cut in cuts(weights) if cut < POINTS], np.uint64)
     return np.searchsorted(inner, points, side="right").astype(np.int64)
 
 
 def point(unit: str | int, salt: str) -> int:
-    """Return the point of a unit, an integer below 2^64.
+    """Return the hash value of a unit in the test that `salt` names: an integer below 2^64.
 
     >>> f"{point('user-42', 'checkout-button'):016x}"
     '20c1dc6620da492b'
@@ -66,7 +66,7 @@ def point(unit: str | int, salt: str) -> int:
 
 
 def cuts(weights: Sequence[float | Rational]) -> tuple[int, ...]:
-    """Return the end of each arm's range: a unit belongs to the first arm whose cut is above it.
+    """Return the exclusive upper end of each arm's range of hash values.
 
     The cut of an arm is 2^64 times the cumulative weight up to and including this arm over the sum
     of all weights, rounded up.
@@ -123,7 +123,7 @@ def _prefix(salt: object) -> bytes:
 def _name(unit: object) -> bytes:
     if isinstance(unit, str) and unit:
         return _encoded("unit", unit)
-    # The first check is quick, and nearly always settles it.
+    # The first check is quick, and nearly always the only one needed.
     if type(unit) is not int and (isinstance(unit, bool) or not isinstance(unit, Integral)):
         raise InputError(
             "unit", f"unit must be text or a whole number (got {unit!r:.60}): give its identifier"

@@ -84,7 +84,7 @@ OPERATORS = ("and", "or", "!", "in", *COMPARISONS)
 
 
 def rule_of(rule: object) -> Test:
-    """Return the test that a rule describes; raise `InputError` for what cannot be evaluated.
+    """Return the predicate that a rule describes; raise `InputError` if it cannot be evaluated.
 
     >>> french, adult = {"==": [{"var": "country"}, "FR"]}, {">=": [{"var": "age"}, 18]}
     >>> both = rule_of({"and": [french, adult]})
@@ -95,13 +95,13 @@ def rule_of(rule: object) -> Test:
 
 
 class _Reader:
-    """Reader of rules, which counts their parts."""
+    """Parser of a targeting rule that limits the number of its parts."""
 
     def __init__(self) -> None:
         self._parts = 0
 
     def test(self, rule: object, depth: int) -> Test:
-        """Return the test for a part of a rule that is true or false."""
+        """Return the predicate for a part of a rule that is true or false."""
         self._count(depth)
         if not isinstance(rule, Mapping) or len(rule) != 1:
             example = '{"==": [{"var": "country"}, "FR"]}'
@@ -138,7 +138,7 @@ class _Reader:
         return lambda context: compare(first(context), second(context))
 
     def _member(self, operands: object, depth: int) -> Test:
-        """Return the test whether a value is in a list of literals, or in an attribute's list."""
+        """Return the predicate that a value is in a list of literals, or in an attribute's list."""
         left, right = self._two("in", operands)
         value = self._term(left, depth + 1)
         if isinstance(right, list):
@@ -182,7 +182,7 @@ class _Reader:
 
 
 def _attribute(name: object) -> Term:
-    """Return the value of an attribute; a dot in the name leads to a field of an object."""
+    """Return a function for the value of an attribute; "a.b" is the field b of the object a."""
     if not isinstance(name, str) or not name or len(name) > LONGEST_TEXT:
         raise _refused(f'{_shown(name)} is no name of an attribute: write {{"var": "country"}}')
     steps = name.split(".")

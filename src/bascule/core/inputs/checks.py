@@ -21,7 +21,7 @@ SMALLEST_PROBABILITY = 1e-200
 
 
 def accept(owner: object, field: str, check: Callable[..., Any], *arguments: Any) -> None:
-    """Check a field of a frozen dataclass, and replace it by what the check returns.
+    """Replace the value of a field of a frozen dataclass by what `check` returns for it.
 
     `arguments` are the arguments of the check after the name of the field and its value.
     """
@@ -29,7 +29,7 @@ def accept(owner: object, field: str, check: Callable[..., Any], *arguments: Any
 
 
 def accept_given(owner: object, field: str, check: Callable[..., Any], *arguments: Any) -> None:
-    """Check a field of a frozen dataclass as `accept` does, unless it is None."""
+    """Check a field of a frozen dataclass as `accept` does, unless its value is None."""
     if getattr(owner, field) is not None:
         accept(owner, field, check, *arguments)
 
@@ -53,7 +53,7 @@ def number(field: str, value: object, remedy: str) -> float:
 
 
 def _without_text(value: object) -> str:
-    """Return how a number that was given as text is to be written; empty for anything else."""
+    """Return a hint how to write a number that was given as text; empty for other values."""
     try:
         return f", as {read_number(value)[0]:g}" if isinstance(value, str) else ""
     except ValueError:
@@ -152,7 +152,7 @@ def whole(field: str, value: object, minimum: int, remedy: str, maximum: int | N
 
 FACTORS = {"k": 1e3, "K": 1e3, "M": 1e6}
 
-# Commas before groups of three digits; in 0,05 and 5,5 the comma is a decimal one.
+# A comma is accepted before groups of three digits; in 0,05 and 5,5 it is a decimal sign.
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?")
 
 
@@ -185,7 +185,7 @@ def is_grouped(text: str) -> bool:
 
 
 def amount(field: str, value: object, remedy: str) -> float:
-    """Return a number, given as one or as text; 5% is 0.05, and 5k is 5,000.
+    """Return a number that is given as a number or as text; 5% is 0.05, and 5k is 5,000.
 
     >>> amount("baseline", "5%", "give a number"), amount("baseline", 20, "give a number")
     (0.05, 20.0)
@@ -211,7 +211,7 @@ def read_amount(field: str, text: str, remedy: str, examples: str = AMOUNTS) -> 
 
 
 def tidy(value: float) -> float:
-    """Return a number without the rounding error of decimal fractions.
+    """Return a number without rounding errors in its last digits, such as 0.3 for 0.1 + 0.2.
 
     >>> tidy(0.05 + 0.01)
     0.06

@@ -24,7 +24,7 @@ TYPES = ("int", "float", "bool", "sequence[int]")
 
 
 def plain(value: Any) -> Any:
-    """Return a value as plain data for JSON: no fields of None, lists, and infinity as a word.
+    """Return plain data for JSON: tuples as lists, infinity as text, and no fields that are None.
 
     >>> plain({"alpha": math.inf, "effect": None, "arms": ("a", "b")})
     {'alpha': 'Infinity', 'arms': ['a', 'b']}
@@ -39,7 +39,7 @@ def plain(value: Any) -> Any:
 
 
 def finite_data(value: Any) -> Any:
-    """Return a value as plain data: dataclasses as dictionaries, None for non-finite numbers.
+    """Return plain data: dataclasses as dictionaries, and None in place of non-finite numbers.
 
     >>> finite_data({"days": (1.5, math.nan), "p90_days": math.inf})
     {'days': [1.5, None], 'p90_days': None}
@@ -97,7 +97,7 @@ def parse_json(text: str, noun: str, source: str) -> object:
 
 
 def readable(problem: ValidationError, noun: str) -> InputError:
-    """Return an `InputError` with one line about the first error, in the words of the file."""
+    """Return an `InputError` with one line about the first error of a Pydantic validation."""
     return readable_part(problem.errors(include_url=False)[0], noun)
 
 
@@ -121,7 +121,7 @@ SHAPES = {
 
 
 def readable_part(first: Mapping[str, Any], noun: str) -> InputError:
-    """Return an `InputError` with one line about an error from Pydantic's list."""
+    """Return an `InputError` with one line about a single error of a Pydantic validation."""
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, InputError):
         return cause

@@ -139,7 +139,7 @@ def _between(law_of: Callable[[int], Law], units: float) -> Law:
 
 
 def _boundary(needed: FloatArray, share: float, deviation: float) -> Line:
-    """Return the total, in deviations, at which bets decide; each block adds `share` to the clock."""
+    """Return the total, in deviations, at which bets decide; a block adds `share` to the clock."""
     known = needed < math.inf
     log_clocks, means = LOG_BLOCKS[known] + math.log(share), needed[known] / deviation
 
@@ -150,7 +150,7 @@ def _boundary(needed: FloatArray, share: float, deviation: float) -> Line:
 
 
 def bets_around(centre: float) -> tuple[FloatArray, FloatArray]:
-    """Return the stakes of bets around a central one, and the logarithms of their initial capital."""
+    """Return the stakes of bets around a central one, and the logarithms of their first capital."""
     places = range(len(BETS))
     parts = np.array([log_part_at(j, centre) for j in places])
     return np.array([share_at(j, centre) for j in places]), parts
