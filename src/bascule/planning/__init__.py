@@ -1,4 +1,4 @@
-"""Plan a test: which design to run, how long it takes, and what it costs."""
+"""Plan a test: recommend a design, and forecast its duration and its cost."""
 
 from __future__ import annotations
 

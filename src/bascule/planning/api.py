@@ -1,4 +1,4 @@
-"""`plan`, which loads the rest of the package when it is first called."""
+"""Define the function `plan`; it imports the rest of the package at its first call."""
 
 from __future__ import annotations
 

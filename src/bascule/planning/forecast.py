@@ -1,4 +1,4 @@
-"""Forecasts of a design: days, cost, and decision by the deadline; predicted or simulated."""
+"""Forecast the days, the cost and the decision of a design, by theory or by simulation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bascule.simulation.shares import share_estimate, wilson
 from bascule.theory import Prediction, predict
 
 PLAYED = 100
-"""Number of simulated runs of a test with early signals, for which theory has no prediction."""
+"""Default number of simulated runs of a test, if theory cannot predict it."""
 
 PREDICTED_WITHIN = 0.02
 """Tolerance for the error of a predicted probability of a decision."""
@@ -37,7 +37,7 @@ SHARED = tuple(name for name in options_of(PlanFields) if name in options_of(Des
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Forecast of a test up to the deadline, where it ends even if undecided.
+    """Forecast of a test that ends at the deadline at the latest, even if it is undecided.
 
     Simulated, with `runs` runs and standard errors; or predicted, without either. Half and nine
     tenths of all tests have ended by `p50_days` and `p90_days`, decided or at their horizon; these
@@ -65,7 +65,7 @@ class Forecast:
         return wilson(round(self.decided.mean * self.runs), self.runs)
 
     def decides_with(self, power: float) -> bool:
-        """Return whether the test decides by the deadline with this probability, within tolerance.
+        """Return whether the probability of a decision by the deadline is at least `power`, nearly.
 
         The tolerance is two standard errors of a simulation, or `PREDICTED_WITHIN` of a prediction.
         """
@@ -90,7 +90,7 @@ class Forecast:
 
 
 def design_of(request: PlanRequest, rule: Rule) -> Design:
-    """Return the design of a request with this rule; its cap on units is the deadline.
+    """Return the design with a request's options and a rule, and its deadline as a cap on units.
 
     With a window it has a measure, if the outcome model determines one.
 
@@ -119,12 +119,12 @@ def design_of(request: PlanRequest, rule: Rule) -> Design:
 
 
 def played_design(request: PlanRequest, design: Design) -> Design:
-    """Return the design to simulate: with the primary metric only."""
+    """Return a design in the form in which plans simulate it: with the primary metric only."""
     return replace(design, outcome=request.played_outcome, measure=None, metrics=())
 
 
 def even_rule(rule: Rule) -> Rule:
-    """Return the rule with the knob value that decides soonest, mostly an even split.
+    """Return the rule with the value of its knob that decides soonest, mostly an even split.
 
     Rules that differ only by their knob have the same even rule.
 
@@ -137,7 +137,7 @@ def even_rule(rule: Rule) -> Rule:
 
 @lru_cache(maxsize=512)
 def prediction(request: PlanRequest, rule: Rule, equal: bool = False) -> Prediction | None:
-    """Return the prediction of a rule, without the deadline; None if there is none.
+    """Return the theoretical prediction of a rule, ignoring the deadline; None if there is none.
 
     The prediction is at the requested lift, or with all arms `equal`. Times count units whose
     outcomes are known: a window adds to the duration of the test.
@@ -160,7 +160,7 @@ def prediction(request: PlanRequest, rule: Rule, equal: bool = False) -> Predict
 
 @lru_cache(maxsize=512)
 def _without_window(request: PlanRequest, rule: Rule, equal: bool) -> Prediction | None:
-    """Return the prediction of a rule without a window, at the lift or if all arms are `equal`."""
+    """Return the prediction of a rule as if outcomes were known at once; None if there is none."""
     design = played_design(request, design_of(request, rule))
     gaps, best, cap = request.gaps, request.best, None
     if equal:
@@ -178,7 +178,7 @@ def _without_window(request: PlanRequest, rule: Rule, equal: bool) -> Prediction
 
 @lru_cache(maxsize=256)
 def played(request: PlanRequest, rule: Rule, world: World, runs: int = PLAYED) -> Forecast:
-    """Return the forecast from a few simulated runs of a rule in a world; results are cached."""
+    """Return the forecast of a rule from simulated runs in a world; results are cached."""
     design = played_design(request, design_of(request, rule))
     return forecast_by(lambda: simulate(design, world=world, runs=runs), request, world.start)
 
@@ -189,7 +189,7 @@ def goes_by_signals(request: PlanRequest, rule: Rule) -> bool:
 
 
 def predicted(request: PlanRequest, rule: Rule) -> Forecast | None:
-    """Return the forecast by theory, or None if it cannot predict when a test is decided.
+    """Return the theoretical forecast of a rule; None if theory has no decision times for it.
 
     Tests that use early signals are simulated.
 
@@ -203,7 +203,7 @@ def predicted(request: PlanRequest, rule: Rule) -> Forecast | None:
     if forecast is None or not forecast.course:
         return None
     cap = float(request.max_units)
-    # Enrolment pauses while the pending units suffice for the horizon, which futility moves.
+    # Enrolment pauses while the pending units suffice for the horizon, which depends on futility.
     fixed = rule.with_fixed_plan(design_of(request, rule))
     whole_way = prediction(request, fixed.without_futility()) or forecast
     enrolled = min(cap, whole_way.open_until) if whole_way.limited else cap
@@ -239,7 +239,7 @@ def predicted(request: PlanRequest, rule: Rule) -> Forecast | None:
 
 
 def _withheld(request: PlanRequest, forecast: Prediction, enrolled: float) -> tuple[float, float]:
-    """Return the mean number of days a decision is withheld, and of units enrolled meanwhile."""
+    """Return the mean days for which a decision is withheld, and the mean units enrolled then."""
     if not request.withholds:
         return 0.0, 0.0
     days = units = before = 0.0
@@ -256,7 +256,7 @@ def _withheld(request: PlanRequest, forecast: Prediction, enrolled: float) -> tu
 
 @lru_cache(maxsize=256)
 def predicted_at_zero(request: PlanRequest, rule: Rule) -> Forecast | None:
-    """Return the forecast by theory if all arms are equal; None if there is none.
+    """Return the theoretical forecast of a rule if all arms are equal; None if there is none.
 
     >>> import bascule as bs
     >>> round(predicted_at_zero(PlanRequest(), bs.Tilt(3)).days.mean)
@@ -303,7 +303,7 @@ def after_even_start(forecast: Prediction, even: Prediction, waiting: float) -> 
 
 
 def _mixed_time(time: Any, even: Any, waiting: float) -> Any:
-    """Return the number of units of a test that is even while `waiting` units arrive."""
+    """Return the duration, in units, of a test that splits its first `waiting` units evenly."""
     evenly = np.maximum(even, 1e-9)
     return np.where(evenly <= waiting, evenly, waiting + (1.0 - waiting / evenly) * time)
 
@@ -311,7 +311,7 @@ def _mixed_time(time: Any, even: Any, waiting: float) -> Any:
 def forecast_by(
     play: Callable[[], Simulation], request: PlanRequest, means: tuple[float, ...]
 ) -> Forecast:
-    """Return the forecast from runs, or that of no decision if none is possible by the deadline."""
+    """Return the forecast from simulated runs, or `hopeless` if none can decide in time."""
     try:
         return forecast_of(play(), request)
     except InfeasibleError:
@@ -335,7 +335,7 @@ def forecast_of(result: Simulation, request: PlanRequest) -> Forecast:
 
 
 def _at_horizon(result: Simulation) -> Any:
-    """Return which runs, if undecided, ended at their horizon: there was room for another block."""
+    """Return which runs, if undecided, ended at their horizon: those with room for a block."""
     procedure, cap = result.design.procedure, result.design.max_units
     if not procedure.has_horizon:
         return False
@@ -372,7 +372,7 @@ def _open_time(
     end: float = math.inf,
     time_of: Callable[[FloatArray], FloatArray] = np.asarray,
 ) -> float:
-    """Return the mean time that a test is open, truncated at `end`.
+    """Return the mean time until a test ends, with times after `end` counted as `end`.
 
     Time is counted in units, or converted by `time_of`.
     """

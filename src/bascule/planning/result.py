@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """Forecast of the recommended design at another true lift: `name` is half, double or zero.
+    """Forecast of the recommended design if the true lift is half, double or zero, as `name` says.
 
     `means` is None if the limits of the outcomes exclude such a lift, and `forecast` is None while
     it is unknown.
@@ -89,7 +89,7 @@ class Plan(Reported):
 
     @property
     def design(self) -> Design:
-        """The recommended design; its cap on units is the deadline."""
+        """The recommended design; its cap on units is the number enrolled by the deadline."""
         return self.chosen.design
 
     @property
@@ -100,7 +100,7 @@ class Plan(Reported):
         return next(simulated, self.chosen.zero)
 
     def zero_of(self, point: Candidate) -> Forecast | None:
-        """Return the forecast of a design if no arm is better; `at_zero` if recommended."""
+        """Return the forecast of a design if no arm is better; `at_zero` if it is recommended."""
         is_mine = point.rule == self.rule and point.request.share == self.request.share
         return self.at_zero if is_mine else point.zero
 
@@ -116,7 +116,7 @@ class Plan(Reported):
 
     @property
     def fastest(self) -> Candidate:
-        """The design in time with the fewest days; days at no effect have half the weight."""
+        """The design in time with the lowest mean of its days at the lift and at no effect."""
         return soonest_of(self._ready)
 
     @property
@@ -158,7 +158,7 @@ class Plan(Reported):
         return self.guarded or self.chosen.forecast
 
     def least_cost(self) -> float | None:
-        """Return the least cost of any rule with this error that decides as soon and as often.
+        """Return a lower bound on the cost of any rule with the same error, duration and power.
 
         None with a conversion window, with recurring outcomes, and if the spread is unknown.
         """
@@ -229,7 +229,7 @@ class Plan(Reported):
 
     @property
     def fixed_is_better(self) -> bool:
-        """Whether a fixed-horizon test is expected to be shorter and cheaper in every row."""
+        """Whether a fixed-horizon test is expected to be shorter and cheaper in every case."""
         fixed, forecast, zero = self.fixed_horizon, self.chosen.forecast, self.chosen.zero
         at_zero = forecast.days.mean if zero is None else zero.days.mean
         days = min(forecast.days.mean, forecast.p90_days, at_zero)
@@ -322,7 +322,7 @@ class Plan(Reported):
         }
 
     def _offered(self, point: Candidate) -> dict[str, Any]:
-        """Return plain data of a design that is offered besides the recommended one."""
+        """Return plain data of a design that the plan lists besides the recommended one."""
         return {
             "design": point.design.to_dict(),
             **point.to_dict(point.rule == self.rule),

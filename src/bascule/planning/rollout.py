@@ -1,4 +1,4 @@
-"""The plan of a guarded rollout: its design, its schedule, and how simulated rollouts end.
+"""Plan a guarded rollout: its design, its schedule, and the results of simulated rollouts.
 
 The schedule has the share of the traffic that gets a new version, over time. With several new
 versions it is the share of all of them together. All arms of the test get equally many users, so
@@ -39,7 +39,7 @@ Ramp = Sequence[tuple[float | str, float]]
 UNCHANGED = "unchanged"
 
 LOSSES = {"at its margin": 1.0, "worse by twice its margin": 2.0}
-"""Loss of a new version on a guardrail in each case, in margins, as far as the limits allow."""
+"""Loss of a new version on a guardrail in each simulated case, as a multiple of the margin."""
 
 MOST_RUNS, FEWEST_RUNS, DRAWS = 1000, 100, 1e8
 """Maximum and minimum number of simulated rollouts per case, and the number of outcomes drawn in
@@ -104,7 +104,7 @@ class Rollout(Reported):
 
     @property
     def traffic(self) -> TrafficSteps:
-        """The steps of the schedule, with the shares of the traffic that are in the test."""
+        """The steps of the schedule, each with the share of the traffic that is in the test."""
         return traffic_of(self.ramp, len(self.design.arms))
 
     @property
@@ -247,7 +247,7 @@ def plan_rollout(
 
 
 def _worlds(design: Design) -> list[tuple[str, dict[str, tuple[float, ...]]]]:
-    """Return the cases of a rollout: a name, and the means of all metrics in all arms."""
+    """Return the cases to simulate: for each a name, and the means of all metrics in all arms."""
     new = len(design.arms) - 1
     unchanged = {metric.name: (metric.baseline or 0.0,) * (1 + new) for metric in design.metrics}
     worlds = [(UNCHANGED, unchanged)]
@@ -322,7 +322,7 @@ def check_spread(metric: Metric) -> None:
 
 
 def traffic_of(steps: TrafficSteps, arms: int) -> TrafficSteps:
-    """Return the shares of the traffic that are in the test, given the shares with a new version.
+    """Return steps with the traffic's share in the test, from steps with the new versions' share.
 
     >>> traffic_of(((0.0, 0.05), (86400.0, 0.5)), 2)
     ((0.0, 0.1), (86400.0, 1.0))

@@ -27,20 +27,20 @@ from bascule.theory import mean_path
 from bascule.theory.prediction.straight_path import information, rounds_to_win
 
 FIRST_RUNS, FIRST_CAP = 20, 100_000
-"""Number and maximum length of trial runs of a design that theory cannot predict."""
+"""Number of trial runs of a design that theory cannot predict, and their maximum units."""
 
 ARMS_WEIGHT, STOP_WEIGHT, RADIUS_WEIGHT = 30.0, 4.0, 40.0
-"""Relative time to simulate a unit: maximum among many arms, with a mixture's stopping rule, and
-with a mixture's radius beyond the simulator's table."""
+"""Factors by which simulating a unit takes longer: at most, with many arms; with a mixture's
+stopping rule; and with a mixture's radius beyond the simulator's table."""
 
 LIMITS_WEIGHT, RECURRENT_WEIGHT, PLAIN_WEIGHT = 5.0, 40.0, 1000.0
-"""Relative time to simulate a unit with a bounded outcome, with recurring outcomes, or with a
-procedure that has no compiled loop."""
+"""Factors by which simulating a unit takes longer: with bounded outcomes, with recurring outcomes,
+and with a procedure that has no compiled loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Number of runs of a design: `steps` divided by the effort of a run, from `fewest` to `most`.
+    """Limits for the runs of a design: `steps` over the effort of a run, from `fewest` to `most`.
 
     A design gets no runs if a run takes more than `longest` steps.
 
@@ -54,14 +54,14 @@ class Budget:
     longest: float
 
     def runs(self, effort: float) -> int:
-        """Return the number of runs, given the effort of a run in units of the quickest kind."""
+        """Return the number of runs, given the effort of a run (`Sweep.effort`)."""
         if effort > self.longest:
             return 0
         return max(self.fewest, min(self.most, int(self.steps / effort)))
 
 
 class Sweep:
-    """Simulates designs one after the other with the same seed, and adds up the time."""
+    """Simulator of several designs with the same seed, which measures the total time."""
 
     def __init__(self, seed: int, threads: int | None) -> None:
         self.seed = seed
@@ -93,7 +93,7 @@ class Sweep:
         return result
 
     def effort(self, design: Design, world: World, spread: float | None = None) -> float:
-        """Return the effort of a run, in units of the quickest kind.
+        """Return the effort of a run, as a number of units of the fastest kind of simulation.
 
         If theory cannot predict it, a few trial runs do. `spread` is the standard deviation of
         outcomes if neither their model nor their means determine it.
@@ -147,7 +147,7 @@ def _slower_intervals(procedure: IntervalProcedure, units: float) -> float:
 
 
 def expected_units(design: Design, means: Sequence[float], spread: float | None = None) -> float:
-    """Return the predicted decision time, or a rough one; raise NoPredictionError without any.
+    """Return a rough prediction of the decision time; raise `NoPredictionError` without any.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), error=0.05)
@@ -170,7 +170,7 @@ def _rough_in_blocks(
         clock = information(procedure, min(rival_gaps(means)))
     else:
         clock = _pairs_to_win(design, procedure.threshold, means, spread) / 2
-    # A clock of h takes (1 + r) h units of the leader and (1 + 1/r) h of each rival.
+    # At tilt r, a clock of h takes (1 + r) h units of the leader and (1 + 1/r) h of each rival.
     return clock * (1 + procedure.tilt + (len(means) - 1) * (1 + 1 / procedure.tilt))
 
 
@@ -185,7 +185,7 @@ def _pairs_to_win(
 
 
 def _spread(design: Design, means: Sequence[float], spread: float | None) -> float:
-    """Return the spread of the outcomes of the two best arms, as far as it is known."""
+    """Return `spread` if given, else the spread of the two best arms' outcomes."""
     if spread is not None:
         return spread
     best = sorted(means, reverse=True)[:2]

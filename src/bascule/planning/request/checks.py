@@ -1,4 +1,4 @@
-"""Checks of the parts of a request, and conversion of the forms in which they are given."""
+"""Check the options of a request, and convert them from the forms in which users give them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bascule.simulation.recurrent.exponential_sum import LONGEST
 def arm_names(
     arms: object, lift: object, first: str = "control", treatment: str = "variant"
 ) -> tuple[str, ...]:
-    """Return the names of the arms: as given, or made up for their number."""
+    """Return the names of the arms: those given, or default names if only their number is given."""
     wanted = 1 + len(lift) if isinstance(lift, list | tuple) else None
     if arms is None:
         arms = 2 if wanted is None else wanted
@@ -43,7 +43,7 @@ def arm_names(
 
 
 def lift_of(value: object, baseline: float) -> float:
-    """Return a lift in outcome units: a plain number as it is, 10% as a tenth of the baseline.
+    """Return a lift in outcome units; text such as 10% is relative to the baseline.
 
     >>> lift_of(0.01, baseline=0.05), lift_of("10%", baseline=0.05)
     (0.01, 0.005)
@@ -75,7 +75,7 @@ def lifts_of(lift: Lift, baseline: float, arms: int, goal: Goal) -> tuple[float,
 
 
 def check_means(request: RequestFields) -> None:
-    """Raise an error for means that are impossible, or without a single best arm."""
+    """Raise an error if a mean is impossible, or if there is no single best arm."""
     low, high, baseline = request.outcome.low, request.outcome.high, request.baseline
     if not low <= baseline <= high:
         remedy = "widen the limits"
@@ -119,7 +119,7 @@ def checked_rate(request: RequestFields) -> float | None:
 
 
 def _of_others(request: RequestFields, name: str, outcomes: str) -> InputError:
-    """Return the error for an option that is for other outcomes than those of the request."""
+    """Return the error that an option does not fit the outcome model of the request."""
     words = request.outcome.words
     return InputError(name, f"{name} is for {outcomes}, not for {words}: leave it out")
 
@@ -159,7 +159,7 @@ def checked_window(request: RequestFields) -> float | None:
 
 
 def checked_metrics(request: RequestFields) -> tuple[Metric, ...]:
-    """Return the checked metrics of a plan, with its window or their own."""
+    """Return the checked metrics of a plan, which may have windows only if the plan has one."""
     listed = request.metrics if isinstance(request.metrics, list | tuple) else ()
     measured = [
         metric for metric in listed if isinstance(metric, Metric) and metric.measure is not None
@@ -177,7 +177,7 @@ def checked_metrics(request: RequestFields) -> tuple[Metric, ...]:
 
 
 MOST_PERIODS = 24 * 366
-"""Maximum number of periods of a steered test that are simulated until the deadline."""
+"""Maximum number of periods of a steered test until the deadline; each of them is simulated."""
 
 
 def checked_every(request: RequestFields) -> float | None:

@@ -42,7 +42,7 @@ class RequestFields(PlanFields):
         return (self.baseline, *(tidy(self.baseline + lift) for lift in self.lifts))
 
     def loss_of(self, mean: float) -> float:
-        """Return a mean with its sign changed, if necessary, so that lower is better."""
+        """Return a mean, with the opposite sign if higher means are better."""
         return -DIRECTION[self.goal] * mean
 
     @property

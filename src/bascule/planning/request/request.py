@@ -22,7 +22,7 @@ from bascule.simulation import Delay, World
 from bascule.simulation.worlds.world import MOST_UNDER_WAY
 
 AS_GIVEN = ("outcome", "arms")
-"""Options that are not checked as a number or a choice: the outcome model and the arms."""
+"""Options that are not converted by their declaration: the outcome model and the arms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class PlanRequest(RequestFields):
 
     @property
     def unwon_per_day(self) -> float:
-        """Cost of a day in which the better arm is not in use, in outcome units.
+        """Loss of each day on which the whole traffic is without the better arm, in outcome units.
 
         >>> PlanRequest().unwon_per_day
         50.0
@@ -101,12 +101,12 @@ class PlanRequest(RequestFields):
 
     @property
     def waiting_units(self) -> int:
-        """Number of units that arrive while a unit's window is open."""
+        """Number of units that are enrolled while the window of a unit is open."""
         return math.ceil(self.traffic.units_after(self.window_days))
 
     @property
     def delay_units(self) -> float | None:
-        """Number of units that arrive during the mean delay of a conversion; None without a delay.
+        """Number of units enrolled during the mean delay of a conversion; None without a delay.
 
         >>> PlanRequest(window="7d", delay="1d").delay_units
         5000.0
@@ -114,7 +114,7 @@ class PlanRequest(RequestFields):
         return None if self.delay is None else self.traffic.units_after(float(self.delay) / DAY)
 
     def measure_of(self, outcome: Outcome) -> Measure | None:
-        """Return the measure with the default aggregation; None if there is no default.
+        """Return the measure of an outcome model by default; None if the user has to choose one.
 
         Conversions aggregate as "any" and ratios as "sum". For other outcomes the user has to
         choose between sums, means and last values.
@@ -144,7 +144,7 @@ class PlanRequest(RequestFields):
 
     @property
     def spread_is_usual(self) -> bool:
-        """Whether the spread is that of the outcome model."""
+        """Whether the spread of the request is the one that the outcome model implies."""
         return self.spread == self.usual_spread
 
     @property
@@ -185,7 +185,7 @@ class PlanRequest(RequestFields):
         means = [tidy(self.baseline + lift) for lift in lifts]
         if not self.outcome.low <= min(means) <= max(means) <= self.outcome.high:
             return None
-        # A spread implied by the model follows the new means; a given spread stays.
+        # A spread that the model implies changes with the means; a spread that was given does not.
         spread = None if self.spread_is_usual else self.spread
         return replace(self, lift=lifts, spread=spread)
 

@@ -1,4 +1,4 @@
-"""Samples of outcomes from before the test: their spread between and within units."""
+"""Estimate the spread of outcomes between and within units from a sample before the test."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Sample:
         units: Sequence[str] | None = None,
         cap: float | str | None = None,
     ) -> Sample:
-        """Return the sample of values in memory; without `units` each value is a separate unit.
+        """Create a sample from a list of values; without `units` each value has a unit of its own.
 
         With a `cap`, a number or a quantile such as "99%", larger outcomes count as the cap.
 
@@ -167,7 +167,7 @@ def _noise(outcomes: FloatArray, means: FloatArray, units: int) -> float:
 
 
 def _between(averages: FloatArray, counts: FloatArray, noise: float) -> float:
-    """Return the standard deviation between units, without the noise of their averages."""
+    """Return the standard deviation between units, from which noise within units is removed."""
     total = counts.sum()
     mean = float(counts @ averages / total)
     free = len(counts) - 1

@@ -39,7 +39,7 @@ STEEPEST, FLATTEST = -4.0, -1.0
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Nearest possible values of the lift, the deadline and the traffic, each changed on its own.
+    """The lift, the deadline or the traffic that would suffice if only this one value were changed.
 
     None if no change of that value would help.
     """
@@ -50,7 +50,7 @@ class Reach:
 
 
 def reach(request: PlanRequest, factor: float = 1.0) -> Reach:
-    """Return how far a request can be changed; `factor` corrects the predicted times.
+    """Return the least changes to a request that make a decision by the deadline likely enough.
 
     >>> result = reach(PlanRequest())
     >>> 0.003 < result.lift < 0.005, result.deadline_days < 10
@@ -68,7 +68,7 @@ def reach(request: PlanRequest, factor: float = 1.0) -> Reach:
 
 
 def time_needed(request: PlanRequest) -> float:
-    """Return the predicted number of units until the soonest design has the power; inf if unknown.
+    """Return the units at which the soonest design reaches the power, by theory; inf if unknown.
 
     Units whose windows are still open are not included. With too many arms for theory, the arms are
     treated as pairs, each at its part of the error. If only the mean time is known, it is returned,
@@ -119,7 +119,7 @@ RUNS = 200
 
 @dataclass(frozen=True, slots=True)
 class SignalSaving:
-    """Forecasts of a rule with and without early signals, for a request.
+    """Forecasts of a rule with and without early signals, and with signals that mislead.
 
     Delays are `alike` in all arms, or the best arm converts `later`; `without` signals they do not
     matter. `delays` are those of the best arm and of the others in the second case, in days.
@@ -132,7 +132,7 @@ class SignalSaving:
     delays: tuple[float, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {
             "rule": self.rule.label,
             "without": self.without.to_dict(),
@@ -202,7 +202,7 @@ TILTS = (1.0, 3.0, 8.0)
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """A share of the traffic and a design: `name` is fastest, balanced or cheapest.
+    """The fastest, the balanced or the cheapest design, with the share of the traffic it enrols.
 
     Of the designs that decide by the deadline, the fastest has the fewest days, including those at
     no effect, and the cheapest costs nearly the least. The balanced one is the cheapest that takes

@@ -1,4 +1,4 @@
-"""The search of a plan: the rules that are tried, and their forecasts.
+"""Search for a plan: list the rules to try, and forecast each of them.
 
 Tilted blocks, or UCB_alpha if outcomes recur, are tried at several knob values, including an even
 split, as well as rules that a user adds.
@@ -168,7 +168,7 @@ def candidates(request: PlanRequest, rules: Iterable[Rule] = ()) -> tuple[Rule, 
 
 
 def closer(rule: Rule, tried: Iterable[Rule]) -> tuple[Rule, ...]:
-    """Return rules with knob values on either side, up to the nearest values tried already.
+    """Return rules with knob values between that of `rule` and the nearest ones already tried.
 
     The new values are whole numbers if those are.
 
@@ -204,7 +204,7 @@ def _between(low: float, high: float) -> list[float]:
 def search(
     request: PlanRequest, sweep: Sweep, progress: Stages, rules: Sequence[Rule] = ()
 ) -> list[Candidate]:
-    """Return every candidate with its forecast, and a few more near the best of them."""
+    """Return all candidates with their forecasts, and further ones near the best of them."""
     first = candidates(request, rules)
     points = _points(request, first, sweep, progress)
     best = best_in_time(accepted(points))
@@ -220,7 +220,7 @@ def search(
 
 
 def _worth_a_closer_look(best: Candidate, points: Sequence[Candidate]) -> bool:
-    """Return whether the deadline limits the knob; if not, costs hardly differ around the best.
+    """Return whether a refined search is useful: the deadline excludes some values of the knob.
 
     Without predictions, a refined search would only find noise.
     """
@@ -246,7 +246,7 @@ def _points(
 
 
 def _pilot(request: PlanRequest, rule: Rule, sweep: Sweep) -> Forecast:
-    """Return the forecast from a few simulated runs."""
+    """Return the forecast of a rule from a few simulated runs."""
     design, world = played_design(request, design_of(request, rule)), request.world
 
     def play() -> Simulation:

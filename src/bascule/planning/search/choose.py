@@ -1,4 +1,4 @@
-"""The choice of a design: the cheapest in time, no slower than a fixed-horizon test."""
+"""Choose a design: the cheapest one in time that is no slower than a fixed-horizon test."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ NO_EFFECT = 0.5
 """Weight of the days at no effect in the weighed days of a design; the rest is for the lift."""
 
 NEARLY = 0.02
-"""Relative difference up to which costs are considered equal; then the sooner design wins."""
+"""Relative difference up to which costs are considered equal, so that durations decide."""
 
 AS_LONG = 1.001
-"""Factor up to which durations are considered equal: minutes must not choose a design."""
+"""Ratio up to which durations are considered equal, so that minutes do not decide."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A candidate design of a plan, with its expected and its simulated forecast.
+    """A candidate design of a plan, with its expected forecast and, if any, its simulated one.
 
     The expected forecast comes from theory, or from a few runs if theory cannot predict it.
     """
@@ -97,7 +97,7 @@ class Candidate:
         return self.zero is not None and self.zero.days.mean <= fixed
 
     def beats(self, rival: Candidate) -> bool:
-        """Whether it decides in time, no worse in days, cost, and days at no effect."""
+        """Whether the design decides in time, and is no worse than `rival` in days and cost."""
         mine, theirs = self.forecast, rival.forecast
         pairs = [
             (mine.days.mean, theirs.days.mean),
@@ -106,7 +106,7 @@ class Candidate:
         ]
         if not self.in_time or self.rule == rival.rule or any(a > b for a, b in pairs):
             return False
-        # Slow to compute, so only done for the few candidates that are left.
+        # Forecasts at no effect are slow, so they are computed only for the few candidates left.
         zero, rival_zero = self.zero, rival.zero
         return zero is None or rival_zero is None or zero.days.mean <= rival_zero.days.mean
 
@@ -168,7 +168,7 @@ def soonest_of(points: Sequence[Candidate]) -> Candidate:
 
 
 def _order_by_days(point: Candidate) -> tuple[float, bool]:
-    """Order by weighed days, and put the even split first among equal ones.
+    """Return a sort key: weighed days, and the even split first among designs of equal days.
 
     Designs that decide before the first outcomes are known differ by rounding errors alone.
     """
@@ -184,7 +184,7 @@ def cheapest_of(points: Sequence[Candidate]) -> Candidate:
 
 
 def best_in_time(points: Sequence[Candidate]) -> Candidate | None:
-    """Return the recommended candidate; None if none decides by the deadline.
+    """Return the candidate to recommend; None if no candidate decides by the deadline.
 
     It is the cheapest that takes no longer than a fixed-horizon test, at the lift and at no effect.
     If there is none, the condition at the lift is dropped first, then that at no effect instead,

@@ -38,7 +38,7 @@ class FixedHorizon:
     power: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         data: dict[str, Any] = finite_data(self)
         return {"expected_days": data.pop("days"), "expected_cost": data.pop("cost"), **data}
 
@@ -69,7 +69,7 @@ def _variance(request: PlanRequest, mean: float) -> float:
 
 
 def _units_for(request: PlanRequest, wanted: float) -> float:
-    """Return the units per arm with the information of `wanted` units with one outcome each.
+    """Return the units per arm that give the information of `wanted` units with one outcome each.
 
     If outcomes recur, early units have given more of them: the information of a unit depends on the
     duration of the test, which depends on the number of units.
@@ -80,7 +80,7 @@ def _units_for(request: PlanRequest, wanted: float) -> float:
     arms, units = len(request.names), wanted
     for _ in range(ROUNDS):
         stages = arms * units
-        # Mean information of a unit, if units arrive evenly over these stages.
+        # The mean information of a unit, if units arrive at a constant rate over these stages.
         clock_each = (clock_until(stages + 0.5, outcome) - clock_until(0.5, outcome)) / stages
         units = wanted / clock_each
     return units

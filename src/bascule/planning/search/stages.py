@@ -1,4 +1,4 @@
-"""Make a plan in stages, each of which yields a usable plan."""
+"""Make a plan in stages, each of which yields a usable plan with better forecasts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PARTS = 5
 """Usual number of simulations of a plan."""
 
 FEWEST = 208
-"""Minimum number of runs behind a figure that is shown as simulated."""
+"""Minimum number of simulated runs for a result to be shown as simulated."""
 
 NEAR = 0.03
 """Maximum distance between the predicted probability of a decision in time and the requested power
@@ -62,7 +62,7 @@ def stages(
     progress: Stages | None = None,
     rules: Sequence[Rule] = (),
 ) -> Iterator[Plan]:
-    """Yield the plan in stages: with predictions first, then with simulations.
+    """Yield plans with better and better forecasts: first from theory, then from simulations.
 
     A caller that stops early keeps the last plan. `rules` are tried besides the usual ones.
     """
@@ -96,7 +96,7 @@ class _Planning:
         answer = self._expected(rules)
         self.side = SIDE if by_theory(answer.points) else WIDE
         yield answer
-        # A design may turn out not to be in time; then the next best is simulated.
+        # If a simulated design turns out not to decide in time, the next best one is simulated.
         while answer.chosen.simulated is None:
             expected = answer.chosen.expected
             apart = 0.0 if expected.simulated else abs(expected.decided.mean - request.power)
@@ -114,7 +114,7 @@ class _Planning:
             if shown is not None:
                 answer = answer.with_point(point.with_simulation(shown))
                 yield answer
-        # The choice uses expected costs; once simulated, no other may be better in everything.
+        # Designs are chosen by expected costs, but none may be better in all simulated figures.
         played = {answer.rule}
         while (better := _better(answer)) is not None:
             if better.rule in played:
@@ -168,7 +168,7 @@ class _Planning:
         return replace(case, forecast=shown or _expected(request, answer.rule, factor))
 
     def _guarded(self, answer: Plan) -> Forecast | None:
-        """Simulate the design with all metrics, none changed by any arm; None if impossible.
+        """Simulate the design with its other metrics, which no arm changes; None if impossible.
 
         Guardrails of unknown spread and designs without a compiled loop are not simulated.
         """
@@ -228,7 +228,7 @@ def _better(plan: Plan) -> Candidate | None:
 
 
 def _choice(points: Sequence[Candidate]) -> Candidate:
-    """Return the recommended candidate, or the one nearest to the power if none is in time."""
+    """Return the candidate to recommend; if none is in time, the one with the highest power."""
     eligible = accepted(points)
     return best_in_time(eligible) or nearest(eligible)
 
@@ -242,7 +242,7 @@ def _expected(request: PlanRequest, rule: Rule, factor: float) -> Forecast | Non
 
 
 def _case(request: PlanRequest, name: str, factor: float) -> WhatIf:
-    """Return the case of another lift, without a forecast."""
+    """Return a `WhatIf` for another lift, without its forecast."""
     lift = tidy(factor * request.main_lift)
     if factor == 0:
         return WhatIf(name, lift, tuple(request.baseline for _ in request.names))
@@ -251,7 +251,7 @@ def _case(request: PlanRequest, name: str, factor: float) -> WhatIf:
 
 
 def _lateness(points: Sequence[Candidate], request: PlanRequest) -> float:
-    """Return the ratio of the expected time of the soonest design to `time_needed`."""
+    """Return the factor that corrects `time_needed`: the ratio of expected to predicted time."""
     first = next(point.expected for point in points if point.rule == soonest(request))
     alone = request.traffic.days_until(time_needed(request)).item()
     taken = first.p90_days - request.window_days
@@ -259,4 +259,4 @@ def _lateness(points: Sequence[Candidate], request: PlanRequest) -> float:
 
 
 def _silent(title: str, number: int, total: int) -> None:
-    """Report nothing."""
+    """Ignore a report of progress."""
