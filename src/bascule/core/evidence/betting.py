@@ -71,7 +71,7 @@ def log_factor(gain: float) -> float:
 
 
 def share_at(j: int, centre: float) -> float:
-    """Return the share that bet `j` stakes if the central share is `centre`; at most `BETS[0]`.
+    """Return the fraction of its wealth that bet `j` stakes, given that of the central bet.
 
     >>> [share_at(j, ORDINARY) for j in range(len(BETS))] == list(BETS)
     True
@@ -80,12 +80,12 @@ def share_at(j: int, centre: float) -> float:
 
 
 def log_part_at(j: int, centre: float) -> float:
-    """Return the logarithm of the starting wealth of bet `j` if the central share is `centre`."""
+    """Return the log of the starting wealth of bet `j`, given the central share `centre`."""
     return LOG_PARTS[j] if centre == ORDINARY else PLANNED_LOG_PARTS[j]
 
 
 def curve_at(j: int, centre: float) -> float:
-    """Return the coefficient of the squared gains that is subtracted for bet `j`."""
+    """Return the factor on the squared gains that `log_shifted_wealth` subtracts for bet `j`."""
     if centre == ORDINARY:
         return CURVES[j]
     share = share_at(j, centre)
@@ -93,7 +93,7 @@ def curve_at(j: int, centre: float) -> float:
 
 
 def central_share(effect: float, variance: float, leaders: float) -> float:
-    """Return the share whose wealth grows fastest if `effect` is the mean difference of blocks.
+    """Return the stake with the fastest growth of wealth if blocks differ by `effect` on average.
 
     `variance` is that of one outcome and `leaders` the number of the leader's units for each unit
     of the other arm; `effect` and `variance` are in units of the limits' width.
@@ -105,7 +105,7 @@ def central_share(effect: float, variance: float, leaders: float) -> float:
 
 
 def bet(state: FloatArray, first: int, difference: float, centre: float = ORDINARY) -> None:
-    """Update the bets with one block, whose difference (A less B) lies between -1 and 1.
+    """Update the bets with the difference of one block (A less B), which lies between -1 and 1.
 
     `state` holds, from index `first` on, the logarithm of the factor by which each bet has
     multiplied its starting wealth; it starts with zeros. `centre` is the central share of the bets.
@@ -115,7 +115,7 @@ def bet(state: FloatArray, first: int, difference: float, centre: float = ORDINA
 
 
 def log_wealth(state: FloatArray, first: int, centre: float = ORDINARY) -> float:
-    """Return the log of the wealth of all bets together, which started with a wealth of 1.
+    """Return the log of the total wealth of all bets, which was 1 at the start.
 
     It is never above the log of the largest factor by which a single bet has grown.
 
@@ -138,7 +138,7 @@ def log_wealth(state: FloatArray, first: int, centre: float = ORDINARY) -> float
 def log_shifted_wealth(
     blocks: float, differences: float, squares: float, shift: float, centre: float = ORDINARY
 ) -> float:
-    """Return a lower bound on the log wealth of bets that the difference is above `shift`.
+    """Return a lower bound on the log wealth of bets on a difference above `shift`.
 
     It is computed from the number of blocks, the sum of their differences and the sum of the
     squared differences; bets that are updated with every block have a little more. `shift` lies
@@ -179,7 +179,7 @@ def shifted_wealth_and_slope(
 def shift_ruled_out(
     blocks: float, differences: float, squares: float, threshold: float, centre: float = ORDINARY
 ) -> float:
-    """Return the largest shift below the mean difference that the bets rule out; -1 for none.
+    """Return the largest difference below the observed mean that the bets rule out; -1 for none.
 
     There `log_shifted_wealth` reaches the threshold. It is found by Newton's method, with bisection
     for steps that would leave the bracketing interval. -1 is the smallest possible difference.
@@ -188,7 +188,7 @@ def shift_ruled_out(
     0.0558
     """
     mean = differences / blocks
-    # Distances below the mean: nothing is ruled out at `near`, and no difference lies below -1.
+    # Distances below the mean: one that is not ruled out, and that of -1, the smallest difference.
     near, far = 0.0, 1.0 + mean
     smallest = far
     if never_ruled_out(blocks, max(0.0, squares - differences * mean), threshold) >= far:
@@ -206,7 +206,7 @@ def shift_ruled_out(
         else:
             near = below
         after = below - excess / slope if slope > 0.0 else math.inf
-        # A step too small to change anything stays in the interval: the search then ends.
+        # Both ends count as inside, so that a step too small to leave one of them ends the search.
         if not near <= after <= far:
             after = 0.5 * (near + far)
         moved = abs(after - below)
@@ -219,7 +219,7 @@ def shift_ruled_out(
 
 
 def never_ruled_out(blocks: float, deviations: float, threshold: float) -> float:
-    """Return the smallest distance below the mean at which bets can have ruled out a shift.
+    """Return a lower bound on the distance from the mean to the differences that the bets rule out.
 
     `deviations` is the sum of squared deviations from the mean. A share s gains s g and loses at
     least s^2 c / 2, so the log wealth of all bets together is at most g^2 / (2 c). At a distance b
@@ -257,14 +257,14 @@ def log_wealth_of_sums(differences: float, squares: float, cubes: float, fourths
 
 
 def log_of_sums(j: int, differences: float, squares: float, cubes: float, fourths: float) -> float:
-    """Return a lower bound on the log growth of bet `j`, from the sums of `log_wealth_of_sums`."""
+    """Return a lower bound on the log growth of bet `j`, from the sums in `log_wealth_of_sums`."""
     share = BETS[j]
     third = share * (differences - share * (0.5 * squares - share * cubes / 3.0))
     return third - FOURTHS[j] * fourths
 
 
 def sums_may_reach(threshold: float, differences: float, squares: float) -> bool:
-    """Return whether bets on either arm can have reached a threshold: a quick, necessary check.
+    """Check quickly if bets on either arm can be at the threshold: False is certain, True is not.
 
     As no gain is above 1, log(1 + s x) <= s x - s^2 x^2 / 6 for every share s, and the sum of
     these is at most 3/2 (sum of x)^2 / (sum of x^2).

@@ -43,7 +43,7 @@ SMALLEST_ERROR = 1e-250
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The guarantee of a design: the `error` that is proven, and the `delta` that proves it.
+    """The guarantee of a design: its error probability, and the parameter `delta` that achieves it.
 
     `delta` is the paper's nominal parameter; for rules that have none, it is the level at which
     each pair of arms is compared.
@@ -85,7 +85,7 @@ def peel(level: float) -> float:
 
 
 def level_for(error: float) -> float:
-    """Return the largest level whose bound by `peel` is at most `error`.
+    """Return the largest level at which the bound of `peel` is at most `error`.
 
     >>> round(level_for(0.05), 4)
     0.0118
@@ -103,7 +103,7 @@ def level_for(error: float) -> float:
 
 
 def stretch(ratio: float) -> float:
-    """Return the factor that the exponent loses when an epoch [T1, ratio * T1] is bounded at once.
+    """Return the factor by which an exponent shrinks if one bound covers an epoch [T1, ratio * T1].
 
     >>> stretch(1.0)
     1.0

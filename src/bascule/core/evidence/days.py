@@ -32,7 +32,7 @@ CLOSE = 1e-12
 
 
 def curves(slopes: FloatArray) -> FloatArray:
-    """Return the charge for a unit of squares for each slope: -log(1 - slope) - slope.
+    """Return -log(1 - slope) - slope for each slope: the charge for a unit of squared deviations.
 
     >>> curves(np.array([0.5, 1e-9])).tolist()
     [0.1931471805599453, 5.000000003333333e-19]
@@ -46,7 +46,7 @@ def curves(slopes: FloatArray) -> FloatArray:
 
 
 def day_charges(units_a: float, units_b: float, squares_a: float, squares_b: float) -> FloatArray:
-    """Return the charge of each line for one day, from the units and squares of two arms.
+    """Return what one day of two arms subtracts from the log evidence of each slope.
 
     `squares_a` and `squares_b` are the sums of squared differences between the outcomes and their
     predictions, in widths of the limits.
@@ -61,7 +61,7 @@ def day_charges(units_a: float, units_b: float, squares_a: float, squares_b: flo
 
 
 def weighted_charges(heaviest: float, squares: float) -> FloatArray:
-    """Return the charge of each line for outcomes of an arm with weights between 0 and 1.
+    """Return what outcomes with weights from 0 to 1 subtract from the log evidence of each slope.
 
     `squares` is the sum of weight^2 times the squared difference between an outcome and its
     prediction, in widths of the limits, and `heaviest` the largest weight.
@@ -73,7 +73,7 @@ def weighted_charges(heaviest: float, squares: float) -> FloatArray:
     """
     if heaviest <= 0.0:
         return np.zeros(len(SLOPES))
-    # curves(slope * weight) / weight^2 grows with the weight, so the largest one bounds them all.
+    # curves(slope * weight) / weight^2 grows with the weight, so the largest weight is a bound.
     charges: FloatArray = curves(SLOPES * heaviest) * (squares / (heaviest * heaviest))
     return charges
 
@@ -86,7 +86,7 @@ def lines_boundary(charges: FloatArray, log_threshold: float) -> float:
     >>> round(lines_boundary(np.ones(len(SLOPES)), math.log(20.0)), 3)
     7.72
     """
-    # One line alone would reach the threshold here, so this start is above the boundary. From
+    # At this total one slope alone reaches the threshold, so it is above the boundary. From
     # there Newton's method on a convex function decreases to the boundary and never passes it.
     total = float(np.min((log_threshold + COSTS + charges) / SLOPES))
     if total == math.inf:

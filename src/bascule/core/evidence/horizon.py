@@ -112,7 +112,7 @@ def upper_quantile(log_tail: float) -> float:
 
 
 def room_left(log_share: float) -> float:
-    """Return the distance of a flat boundary that is reached with probability exp(`log_share`).
+    """Return the distance to a flat boundary that is reached with probability exp(`log_share`).
 
     It is in standard deviations of the change of the total until the horizon. `log_share` is at
     most 0.
@@ -134,17 +134,17 @@ def stake(log_share: float, left: float) -> float:
     0.2338
     """
     room = room_left(log_share)
-    # The hazard rate: the density at `room` over the tail beyond it, which far out is near `room`.
+    # The hazard rate: the density at `room` over the tail beyond; about `room` in the far tail.
     if log_share > LOG_FAR:
         hazard = DENSITY_AT_0 * math.exp(-0.5 * room * room - log_share + LOG_2)
     else:
         hazard = room + 1.0 / room
-    # The last block may end beyond the horizon; the stake is on the whole block.
+    # The last block may end beyond the horizon, so at least the step of one block is left.
     return hazard / math.sqrt(max(LEAST_STEP, left))
 
 
 def conditional_power(room: float, left: float) -> float:
-    """Return the probability that the boundary is reached before the end at the planned effect.
+    """Return the probability of reaching the boundary by the horizon if the effect is as planned.
 
     `room` is the distance to the boundary and `left` the remaining clock, both in units of the
     planned effect: the mean and the variance of the total grow by 1 for each unit of the clock.
@@ -244,7 +244,7 @@ def power_of_each(power: float, rivals: int, correlation: float) -> float:
 
 @lru_cache(maxsize=256)
 def _futility_factor(power: float, constant: float, futility: float) -> float:
-    """Return the factor by which the reach grows to make up for tests that futility ends."""
+    """Return the factor on the reach that keeps the power although futile tests end early."""
     without = reach_for(power, constant)
     far = 2.0 * without
 
@@ -255,11 +255,11 @@ def _futility_factor(power: float, constant: float, futility: float) -> float:
 
 
 def _carried(reach: float, constant: float, futility: float) -> float:
-    """Return the probability of crossing the boundary by the horizon without futility before."""
+    """Return the probability of crossing the boundary by the horizon before the test is futile."""
     end, boundary = reach * reach, constant * reach
     step = end / GRID_CLOCKS
     deviation = math.sqrt(step)
-    # Paths are monitored continuously, the grid is not: the overshoot moves both lines inwards.
+    # The grid has discrete times, unlike the test, so the overshoot moves both lines inwards.
     nearer = OVERSHOOT * deviation
     top = boundary - nearer
     edges = np.linspace(LOWEST * reach, top, CELLS + 1)
@@ -277,7 +277,7 @@ def _carried(reach: float, constant: float, futility: float) -> float:
 
 
 def _room_of(futility: float, left: float) -> float:
-    """Return the distance of a boundary that is still crossed with probability `futility`.
+    """Return the distance to the boundary at which the conditional power is `futility`.
 
     The probability is at most twice that of a total beyond the boundary at the end, and its log is
     concave: from a start farther away, Newton's method approaches the distance from above.

@@ -22,7 +22,7 @@ def following_look(stage: int, growth: float) -> int:
 
 
 def coming_look(stage: int, first: int, growth: float) -> tuple[int, int]:
-    """Return the number, counted from 1, and stage of the first look at or after `stage`.
+    """Return the number (counted from 1) and the stage of the first look at or after `stage`.
 
     >>> coming_look(7, 6, 1.5), coming_look(9, 6, 1.5)
     ((2, 9), (2, 9))

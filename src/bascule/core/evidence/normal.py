@@ -71,7 +71,7 @@ def log_tilted(z: float) -> float:
 
 
 def tilted_slope(z: float, value: float) -> float:
-    """Return the derivative of `log_tilted` at `z`, where its value is `value`.
+    """Return the derivative of `log_tilted` at `z`, given its value there.
 
     >>> round(tilted_slope(0.0, log_tilted(0.0)), 6), tilted_slope(-1e9, log_tilted(-1e9))
     (0.797885, 1e-09)
@@ -129,7 +129,7 @@ def log_mixture(total: float, clock: float) -> float:
 
 @called_rarely
 def log_informed(total: float, clock: float, effect: float) -> float:
-    """Return the log of the mixture around an `effect`, in standard deviations of an outcome.
+    """Return the log of the normal mixture around `effect`, in standard deviations of an outcome.
 
     >>> round(log_informed(0.0, 0.0, 0.5), 6), round(log_informed(40.0, 100.0, 0.5), 4)
     (0.0, 6.9635)
@@ -151,7 +151,7 @@ def mixture_boundary(clock: float, log_threshold: float) -> float:
     """
     start = math.inf
     for scale in SCALES:
-        # One component alone, with 1/2 for its Phi, would reach the threshold here.
+        # Here one component alone reaches the threshold, even with 1/2 in place of its Phi.
         ratio = 1.0 + clock / scale
         need = log_threshold + math.log(float(len(SCALES))) + 0.5 * math.log(ratio)
         start = min(start, math.sqrt(2.0 * scale * ratio * need))
@@ -160,7 +160,7 @@ def mixture_boundary(clock: float, log_threshold: float) -> float:
 
 @called_rarely
 def mixture_boundary_from(start: float, clock: float, log_threshold: float) -> float:
-    """Return `mixture_boundary`, found by Newton's method from a total near it.
+    """Return `mixture_boundary`, found by Newton's method from `start`, a total near it.
 
     The log evidence is convex, so from a start above the boundary every step stays above it, and
     from one below it the first step leads above it.
@@ -197,7 +197,7 @@ def informed_boundary(clock: float, log_threshold: float, effect: float) -> floa
 
 
 def mixture_radius(n: float, sigma: float, level: float) -> float:
-    """Return half the width of an arm's interval after `n` observations; infinity if `n` < 3.
+    """Return the radius around a mean of `n` observations by a normal mixture; infinity if `n` < 3.
 
     The probability that an end is ever wrong is at most `level` for each end.
 

@@ -36,7 +36,7 @@ def lg(n: float) -> float:
 
 @called_rarely
 def radius(n: float, sigma: float, factor: float, count: float, delta: float) -> float:
-    """Return half the width of an arm's interval after `n` observations; infinity if `n` < 3.
+    """Return the paper's radius around an arm's mean of `n` observations; infinity if `n` < 3.
 
     >>> round(radius(100, sigma=1.0, factor=2.0, count=3.0, delta=0.05), 4)
     0.3781
@@ -72,14 +72,14 @@ def expected(n: float, total: float, low: float, high: float) -> float:
 
 
 def most_squares(n: float, total: float, raw_squares: float, low: float, high: float) -> float:
-    """Return an upper bound on `squares` from the number of outcomes, their sum and their squares.
+    """Return an upper bound on the sum of squared prediction errors, from sums over all outcomes.
 
     It holds for any order of the outcomes, so the sums of parts of the data can be added up first.
 
     >>> round(most_squares(1000, 50.0, 50.0, low=0.0, high=1.0), 2)
     54.61
     """
-    # Outcomes are counted from the middle of the limits, where the first of them is expected.
+    # Outcomes are shifted by the middle of the limits, which is the prediction of the first one.
     middle = 0.5 * (low + high)
     off = total - n * middle
     around = raw_squares - 2.0 * middle * total + n * middle * middle
@@ -103,7 +103,7 @@ def bernstein_boundary(squares: float, log_threshold: float) -> float:
 
 
 def bernstein_radius(n: float, squares: float, low: float, high: float, level: float) -> float:
-    """Return half the width of an arm's interval after `n` observations; infinity if `n` < 3.
+    """Return the radius around a mean of `n` outcomes within limits; infinity if `n` < 3.
 
     The probability that an end is ever wrong is at most `level` for each end.
 

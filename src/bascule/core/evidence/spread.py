@@ -44,7 +44,7 @@ def squares_about_mean(units: Sums, totals: Sums, squares: Sums) -> Sums:
 def larger_variances(
     units: float, about: float, other_units: float, other_about: float
 ) -> tuple[float, float]:
-    """Return the variance of an outcome for each of two arms: the larger of its own and the pooled.
+    """Return, for each of two arms, the larger of its own and the pooled variance of an outcome.
 
     >>> larger_variances(11.0, 40.0, 11.0, 0.0)
     (4.0, 2.0)

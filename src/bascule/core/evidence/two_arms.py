@@ -85,7 +85,7 @@ def ceiling(total: float, units_a: float, units_b: float) -> float:
 def least_product(
     difference: float, units_a: float, units_b: float, error_a: float, threshold: float
 ) -> tuple[float, float]:
-    """Return the log evidence at the least favourable means, and the error of A's mean there.
+    """Return the log evidence at the least favourable true means, and the error of A's mean there.
 
     The search starts from `error_a` and ends as soon as the evidence is below `threshold`.
     """

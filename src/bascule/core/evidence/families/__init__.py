@@ -1,1 +1,1 @@
-"""Families of evidence: what blocks have shown of two arms, and what follows from it."""
+"""Kinds of evidence about two arms: the statistics that each keeps, and the results it gives."""

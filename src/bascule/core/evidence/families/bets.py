@@ -59,7 +59,7 @@ def spread(arms: Rows, count: int, params: Params) -> float:
 
 
 def block_difference(mine: Row, theirs: Row, precision: float) -> float:
-    """Return the difference of a block's means, scaled to lie between -1 and 1."""
+    """Return the difference of two arms' means in a block, divided by the width of the limits."""
     difference: float = (
         mine[BLOCK_SUM] / mine[BLOCK_UNITS] - theirs[BLOCK_SUM] / theirs[BLOCK_UNITS]
     )
@@ -71,14 +71,14 @@ def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, param
     add_block(pair, mine, theirs, params.precision)
     pair[BLOCKS] += 1.0
     scaled = block_difference(mine, theirs, params.precision)
-    # With rare events most blocks have none, and then nothing is won or lost.
+    # With rare events most blocks have a difference of 0, which changes no wealth.
     if scaled != 0.0:
         pair[DIFFERENCES] += scaled
         pair[SQUARES] += scaled * scaled
         bet(pair, MINE, scaled, params.centre)
         bet(pair, THEIRS, -scaled, params.centre)
-        # Only the bets on the arm that is ahead can have grown, and the wealth of all of them is
-        # never above the largest growth of a single one.
+        # Only bets on the arm that is ahead can have won. They all started with 1 in total, so
+        # their total is at most the largest growth of a single bet.
         first = MINE if pair[DIFFERENCES] > 0.0 else THEIRS
         highest = pair[first]
         for k in range(1, STAKES):
@@ -89,7 +89,7 @@ def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, param
 
 
 def has_won(pair: Row, first: int, params: Params) -> bool:
-    """Return whether the bets on one arm have won enough to decide."""
+    """Return whether the total wealth of the bets on one arm has reached the threshold."""
     return log_wealth(pair, first, params.centre) >= params.threshold
 
 
@@ -105,7 +105,7 @@ def verdict(pair: Row, mine: Row, theirs: Row, params: Params) -> float:
 
 
 def within(pair: Row, mine: Row, theirs: Row, margin: float, params: Params) -> bool:
-    """Return whether the bets that the difference is within the margin have won enough."""
+    """Return whether the bets on a difference within the margin have reached the threshold."""
     blocks, differences, squares = pair[BLOCKS], pair[DIFFERENCES], pair[SQUARES]
     threshold, centre = params.threshold, params.centre
     return (
@@ -116,13 +116,13 @@ def within(pair: Row, mine: Row, theirs: Row, margin: float, params: Params) -> 
 
 
 def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Difference:
-    """Return the difference and the interval of shifts that no bet has ruled out."""
+    """Return the mean difference and the interval of all differences that no bet has ruled out."""
     beats, beaten = has_won(pair, MINE, params), has_won(pair, THEIRS, params)
     return shifts_left(pair, beats, beaten, params)
 
 
 def shifts_left(pair: Row, beats: bool, beaten: bool, params: Params) -> Difference:
-    """Return the difference and the interval of shifts that are not ruled out, from the sums.
+    """Return the mean difference and its interval, from the sums over the blocks of a pair.
 
     `beats` and `beaten` say whether the bets on the first and on the second arm have won.
     """

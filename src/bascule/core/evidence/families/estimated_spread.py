@@ -1,4 +1,4 @@
-"""Estimated spread: as for a known spread, with totals divided by the estimate of the pair.
+"""Evidence for an unknown spread: that of a known spread, with the estimate of a pair in its place.
 
 With n and m units of two arms in a block and `h = n m / (n + m)`, the block's difference times h
 has the variance `h^2 (v_i / n + v_j / m)`, so the total of a pair has the variance
@@ -76,14 +76,14 @@ def observe(arm: Row, value: float) -> None:
 
 
 def count(arm: Row, successes: float) -> None:
-    """Add a number of outcomes of 1 to the current block."""
+    """Add `successes` outcomes, each of them 1, to the current block."""
     arm[BLOCK_SUM] += successes
     arm[BLOCK_SQUARES] += successes
     arm[BLOCK_CUBES] += successes
 
 
 def fold_arm(arm: Row) -> None:
-    """Add the complete block to the moments of an arm."""
+    """Add the sums of a complete block to the units, sums, squares and cubes of an arm."""
     fold_square(arm)
     arm[ARM_CUBES] += arm[BLOCK_CUBES]
     arm[BLOCK_CUBES] = 0.0
@@ -97,7 +97,7 @@ def spread(arms: Rows, arm_count: int, params: Params) -> float:
 
 
 def add_to_clock(pair: Row, mine: Row, theirs: Row, params: Params) -> None:
-    """Add a complete block to the total, the clock and the first arm's part of it."""
+    """Add a complete block to a pair's total, its clock, and the first arm's part of that clock."""
     add_block(pair, mine, theirs, params.precision)
     inverse = 1.0 / (mine[BLOCK_UNITS] + theirs[BLOCK_UNITS])
     weight = mine[BLOCK_UNITS] * theirs[BLOCK_UNITS] * inverse
@@ -105,7 +105,7 @@ def add_to_clock(pair: Row, mine: Row, theirs: Row, params: Params) -> None:
 
 
 def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, params: Params) -> None:
-    """Add a complete block to a pair, unless its horizon has passed."""
+    """Add a complete block to a pair, unless the pair has already reached its horizon."""
     if pair[END] == 0.0:
         add_to_clock(pair, mine, theirs, params)
         end_at_horizon(pair, mine, theirs, params)
@@ -125,7 +125,7 @@ def least_variance(mine: Row, theirs: Row) -> float:
 
 
 def variances(pair: Row, mine: Row, theirs: Row) -> tuple[float, float]:
-    """Return the variance of one outcome of each arm.
+    """Return the variance of an outcome for each of the two arms.
 
     Both are infinite, so that nothing can be decided, while no variance can be estimated or an arm
     has fewer units than its skewness requires.
@@ -150,12 +150,12 @@ def variances(pair: Row, mine: Row, theirs: Row) -> tuple[float, float]:
 
 
 def noise_of(pair: Row, arm_variance: float, other_variance: float) -> float:
-    """Return the variance of the total of a pair whose outcomes have these variances."""
+    """Return the variance of a pair's total, given the variance of an outcome in each arm."""
     return pair[SHARE] * arm_variance + (pair[CLOCK] - pair[SHARE]) * other_variance  # type: ignore[no-any-return]
 
 
 def pair_spread(pair: Row, mine: Row, theirs: Row) -> float:
-    """Return the spread for which the variance of the total is spread^2 times the clock.
+    """Return the spread s for which a pair's total has a variance of s^2 times its clock.
 
     It is infinite while nothing can be decided.
     """
@@ -174,16 +174,16 @@ def third_of(arm: Row) -> float:
 
 
 def pull_of(pair: Row, mine: Row, theirs: Row, sign: float) -> float:
-    """Return minus the covariance of the total and the variance of its boundary; at least 0.
+    """Return minus the covariance of a pair's total and its estimated variance; at least 0.
 
-    The boundary is that of the first arm if `sign` is positive, else of the second.
+    It raises the boundary for the first arm if `sign` is positive, else for the second.
     """
     largest: float = max(0.0, sign * third_of(theirs), -sign * third_of(mine))
     return pair[CLOCK] * largest  # type: ignore[no-any-return]
 
 
 def ends_of(pair: Row, mine: Row, theirs: Row, params: Params) -> tuple[float, float, float]:
-    """Return the variances of a pair's total: now, at the horizon, and for the boundary.
+    """Return the variance of a pair's total now, at the horizon, and as its boundary assumes it.
 
     All are infinite while nothing can be decided. A test that has to wait beyond its horizon
     because of skewness ends when the wait is over, and has the boundary of a horizon at that point.
@@ -201,10 +201,10 @@ def ends_of(pair: Row, mine: Row, theirs: Row, params: Params) -> tuple[float, f
 
 
 def end_at_horizon(pair: Row, mine: Row, theirs: Row, params: Params) -> None:
-    """Store the boundary of a pair if it has reached its horizon with this block."""
+    """Fix the boundary of a pair, if the pair has reached its horizon with this block."""
     if params.reach == 0.0:
         return
-    # A quick check, which spares most blocks the moments of higher order.
+    # A quick check first, so that most blocks need no moments of higher order.
     ratio = params.reach / params.effect
     if pair[CLOCK] >= ratio * ratio * least_variance(mine, theirs):
         noise, at_end, last = ends_of(pair, mine, theirs, params)
@@ -238,10 +238,10 @@ def horizon_of(
 
 
 def verdict(pair: Row, mine: Row, theirs: Row, params: Params) -> float:
-    """Return the total if it has reached the boundary, else 0."""
+    """Return the total of a pair if the evidence decides the pair, else 0."""
     total: float = pair[TOTAL]
     decided = False
-    # A quick check, which spares most looks the moments of higher order.
+    # A quick check first, so that most looks need no moments of higher order.
     smallest = least_variance(mine, theirs)
     if params.reach > 0.0:
         lowest = params.constant * params.reach / params.effect * smallest
@@ -255,7 +255,7 @@ def verdict(pair: Row, mine: Row, theirs: Row, params: Params) -> float:
 
 
 def within(pair: Row, mine: Row, theirs: Row, margin: float, params: Params) -> bool:
-    """Return whether the evidence that the difference is below the margin is enough."""
+    """Return whether there is enough evidence that the difference is smaller than the margin."""
     room: float = margin * pair[CLOCK] - abs(pair[TOTAL])
     if params.reach > 0.0:
         reach = margin * pair[CLOCK]
@@ -303,7 +303,7 @@ def outlook(
 def remaining(
     pair: Row, mine: Row, theirs: Row, shared: float, pending: float, params: Params
 ) -> float:
-    """Return the clock that is left until the variance of the total reaches the horizon."""
+    """Return how much the clock has to grow until the horizon, beyond what pending units add."""
     noise, at_end, _ = horizon_of(pair, mine, theirs, 1.0, params)
     if noise == math.inf:
         return math.inf

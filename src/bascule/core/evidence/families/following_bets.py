@@ -73,7 +73,7 @@ DOUBTS = 2.0
 
 
 def general_variance(arms: Rows, count: int, params: Params) -> float:
-    """Return the variance of all outcomes, with the prior; 0 before the first block."""
+    """Return the variance of all arms' outcomes, shrunk to its prior; 0 before the first block."""
     units, total, squares = 0.0, 0.0, 0.0
     for i in range(count):
         arm = arms[i]
@@ -98,7 +98,7 @@ def spread(arms: Rows, count: int, params: Params) -> float:
 
 
 def own_variance(general: float, arm: Row, precision: float) -> float:
-    """Return the variance of one arm, shrunk to the `general` one while it has few outcomes."""
+    """Return the variance of an arm's outcomes, shrunk towards `general` while there are few."""
     units, total, squares = arm[UNITS], arm[ARM_SUM], arm[ARM_SQUARES]
     arm_variance = max(0.0, squares - total * total / units) if units > 0.0 else 0.0
     return (arm_variance * precision * precision + KNOWN_SQUARES) / (  # type: ignore[no-any-return]
@@ -107,10 +107,10 @@ def own_variance(general: float, arm: Row, precision: float) -> float:
 
 
 def variance_in_pair(mine: Row, theirs: Row, general: float, params: Params) -> float:
-    """Return the variance of a pair, including the current block.
+    """Return the variance of a pair's total per unit of its clock, including the current block.
 
-    It is the variance of the total per unit of the clock, and at least the `general` one: so the
-    horizon of a pair that varies more than the other arms is farther away.
+    It is at least the `general` variance, so the horizon of a pair that varies more than the other
+    arms is farther away.
     """
     if params.known > 0.0 or params.arms == 2.0:
         return general
@@ -142,12 +142,12 @@ def horizon_of(variance: float, effect: float, reach: float) -> float:
 
 
 def stake_of(owned: float, clock: float, variance: float, params: Params) -> float:
-    """Return the stake of a bet with log wealth `owned`; 0 after it has won or at the horizon."""
+    """Return the stake for a log wealth of `owned`; 0 if the bet has won or the horizon is reached."""
     left = horizon_of(variance, params.effect, params.reach) - clock
     if left <= 0.0 or owned >= params.threshold:
         return 0.0
     share: float = stake(owned - params.threshold, left) / math.sqrt(variance)
-    # No block can use a larger stake, since its weight is at least `LEAST_STEP`.
+    # A larger stake is never used, because the weight of every block is at least `LEAST_STEP`.
     return share if params.known > 0.0 else min(share, MOST_STAKE / LEAST_STEP)
 
 
@@ -162,7 +162,7 @@ def set_stake(pair: Row, bet: int, clock: float, variance: float, params: Params
 
 
 def log_growth(share: float, step: float, weight: float, params: Params) -> float:
-    """Return the change of a bet's log wealth by a block, if it stakes `share`."""
+    """Return by how much one block changes the log wealth of a bet with the stake `share`."""
     if params.known > 0.0:
         return share * (step - 0.5 * share * weight)
     return log_factor(min(share, MOST_STAKE / weight) * step)
@@ -175,8 +175,8 @@ def pay(pair: Row, bet: int, step: float, weight: float, since: float, params: P
     clock, including this block, since the bets were last paid.
     """
     share, before = pair[bet + STAKE], pair[bet]
-    # Least expected loss of log wealth if the arm is worse by 1. With a known spread every block is
-    # paid.
+    # The log wealth is expected to fall by at least this if the arm is worse by 1. With a known
+    # spread the bets are updated with every block.
     cost = (share if params.known > 0.0 else min(share, MOST_STAKE)) * since
     if share > 0.0:
         pair[bet] += log_growth(share, step, weight, params)
@@ -198,7 +198,7 @@ def pay(pair: Row, bet: int, step: float, weight: float, since: float, params: P
 def pay_lift(
     pair: Row, bet: int, step: float, level: float, weight: float, spent: float, params: Params
 ) -> None:
-    """Add a block to the columns of the bet on one arm that bound the lift.
+    """Update, for the bet on one arm, the columns from which the relative lift is bounded.
 
     `level` is the weighted mean of the first arm, and `spent` the part of the block's clock that
     its units add, with the sign for this bet.
@@ -235,8 +235,8 @@ def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, param
     now = pair[CLOCK]
     since = now - pair[ROUND_CLOCK]
     last = since * ROUNDS >= horizon_of(pair[VARIANCE], params.effect, params.reach)
-    # With rare events most blocks have none, and then nothing is won or lost. With a known spread
-    # such blocks are charged too.
+    # With rare events most blocks have a difference of 0, which changes no wealth. With a known
+    # spread such blocks reduce the wealth.
     if params.known > 0.0 or step != 0.0 or last:
         unpaid = now - pair[LAST]
         arm_variance = variance_in_pair(mine, theirs, after, params)
@@ -263,7 +263,7 @@ def verdict(pair: Row, mine: Row, theirs: Row, params: Params) -> float:
 
 
 def ruled_out(pair: Row, bet: int, params: Params) -> float:
-    """Return the smallest lead of the other arm that the bet on one arm rules out."""
+    """Return the smallest advantage of the other arm that the bet on one arm rules out."""
     shift = shift_ruled_out(pair, bet, params)
     # No difference of outcomes within limits is larger than the limits' width.
     return shift if params.known > 0.0 else min(shift, 1.0)
@@ -275,7 +275,7 @@ def within(pair: Row, mine: Row, theirs: Row, margin: float, params: Params) -> 
 
 
 def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Difference:
-    """Return the difference and its interval, which never widens again."""
+    """Return the mean difference and its interval, which never becomes wider."""
     if pair[CLOCK] == 0.0:
         return 0.0, -math.inf, math.inf
     difference = pair[TOTAL] / pair[CLOCK]
@@ -296,7 +296,7 @@ def lift(pair: Row, params: Params) -> tuple[float, float]:
 def outlook(
     pair: Row, mine: Row, theirs: Row, sign: float, shared: float, params: Params
 ) -> tuple[float, float]:
-    """Return the information left until the horizon, and a bet's distance to the boundary."""
+    """Return the information left until the horizon, and how far a bet is from winning."""
     variance = variance_at_end(pair, shared, params)
     if variance == 0.0:
         return math.inf, 0.0
@@ -325,7 +325,7 @@ def variance_under_way(variance: float, clock: float, params: Params) -> float:
 def remaining(
     pair: Row, mine: Row, theirs: Row, shared: float, pending: float, params: Params
 ) -> float:
-    """Return the clock that is left until the horizon once the pending units have counted.
+    """Return how much the clock has to grow until the horizon, beyond what pending units add.
 
     Before the first block it is computed with the planned variance, or without one with the
     largest variance of outcomes within limits.

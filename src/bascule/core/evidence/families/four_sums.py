@@ -1,4 +1,4 @@
-"""Bets in four sums: evidence for bounded outcomes of many arms, with seven numbers per pair.
+"""Evidence by betting for many arms with bounded outcomes, computed from four sums for each pair.
 
 The sums of the first four powers of the blocks' differences give a lower bound on the log wealth of
 the bets of `families.bets`: in each logarithm only the terms from the fourth power on are replaced
@@ -23,7 +23,7 @@ CUBES, FOURTHS = range(SQUARES + 1, SQUARES + 3)
 
 
 def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, params: Params) -> None:
-    """Add a complete block to the sums."""
+    """Add a complete block to the sums of a pair."""
     add_block(pair, mine, theirs, params.precision)
     pair[BLOCKS] += 1.0
     scaled = block_difference(mine, theirs, params.precision)
@@ -36,7 +36,7 @@ def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, param
 
 
 def has_won(pair: Row, sign: float, params: Params) -> bool:
-    """Return whether bets on the first arm, or the second if the sign is -1, have won enough."""
+    """Return whether the bets on the first arm (the second if `sign` is -1) decide."""
     won = log_wealth_of_sums(
         sign * pair[DIFFERENCES], pair[SQUARES], sign * pair[CUBES], pair[FOURTHS]
     )
@@ -55,7 +55,7 @@ def verdict(pair: Row, mine: Row, theirs: Row, params: Params) -> float:
 
 
 def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Difference:
-    """Return the difference and the interval of shifts that no bet has ruled out."""
+    """Return the mean difference and the interval of all differences that no bet has ruled out."""
     beats, beaten = has_won(pair, 1.0, params), has_won(pair, -1.0, params)
     return shifts_left(pair, beats, beaten, params)
 

@@ -46,13 +46,13 @@ NO_FLOORS = (0.0,) * (OCTAVES * PARTS)
 
 
 def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, params: Params) -> None:
-    """Add a complete block to the total and the clock of a pair, unless its horizon has passed."""
+    """Add a complete block to the total and clock of a pair, unless it has reached its horizon."""
     if params.last == 0.0 or pair[CLOCK] < params.last - params.batch:
         add_block(pair, mine, theirs, params.precision)
 
 
 def log_evidence(total: float, clock: float, spread: float, params: Params) -> float:
-    """Return the log evidence of a total if an outcome has this spread."""
+    """Return the log evidence from a pair's total and clock, for outcomes with this spread."""
     standard = total / spread
     if params.last > 0.0:
         evidence = log_flat(standard, params.last)
@@ -64,7 +64,7 @@ def log_evidence(total: float, clock: float, spread: float, params: Params) -> f
 
 
 def boundary(clock: float, params: Params) -> float:
-    """Return the total at which the evidence of a known spread reaches the threshold."""
+    """Return the total, in units of the known spread, at which the evidence is at the threshold."""
     return boundary_for(clock, 1.0, params)
 
 
@@ -80,7 +80,7 @@ def boundary_for(clock: float, spread: float, params: Params) -> float:
 
 
 def can_reach(total: float, clock: float, params: Params) -> bool:
-    """Return whether the evidence can reach the threshold: a quick, necessary check.
+    """Check quickly if the evidence can be at the threshold: False is certain, True is not.
 
     An average over effects never exceeds the evidence for the best of them, whose log is
     total^2 / (2 clock); a flat boundary is not bounded by the clock.
@@ -89,7 +89,7 @@ def can_reach(total: float, clock: float, params: Params) -> bool:
 
 
 def is_enough(total: float, clock: float, spread: float, params: Params) -> bool:
-    """Return whether the evidence of a total is enough if an outcome has this spread."""
+    """Return whether the evidence from a total decides, for outcomes with this spread."""
     return (
         can_reach(total / spread, clock, params)
         and log_evidence(total, clock, spread, params) >= params.threshold
@@ -97,7 +97,7 @@ def is_enough(total: float, clock: float, spread: float, params: Params) -> bool
 
 
 def part_of(clock: float) -> int:
-    """Return the index of the part of an octave in which a clock lies.
+    """Return the index of a clock's bin; each octave of clocks is divided into `PARTS` equal bins.
 
     >>> part_of(1.0), part_of(1.5), part_of(2.0)
     (16, 24, 32)
@@ -108,7 +108,7 @@ def part_of(clock: float) -> int:
 
 
 def decides(total: float, clock: float, params: Params) -> bool:
-    """Return whether an arm of a pair has won: the first if the total is positive."""
+    """Return whether the evidence decides a pair, in favour of its first arm if `total` > 0."""
     return (
         can_reach(total, clock, params)
         and abs(total) >= params.floors[part_of(clock)]
@@ -117,14 +117,14 @@ def decides(total: float, clock: float, params: Params) -> bool:
 
 
 def verdict(pair: Row, mine: Row, theirs: Row, params: Params) -> float:
-    """Return the total if it has reached the boundary, else 0."""
+    """Return the total of a pair if the evidence decides the pair, else 0."""
     total: float = pair[TOTAL]
     return total if decides(total, pair[CLOCK], params) else 0.0
 
 
 def within(pair: Row, mine: Row, theirs: Row, margin: float, params: Params) -> bool:
-    """Return whether the evidence that the difference is below the margin is enough."""
-    # The end of the margin that is nearer to the difference is harder to rule out.
+    """Return whether there is enough evidence that the difference is smaller than the margin."""
+    # Of the differences +margin and -margin, the one nearer to the estimate is harder to rule out.
     room = margin * pair[CLOCK] - abs(pair[TOTAL])
     return room > 0.0 and is_enough(room, pair[CLOCK], 1.0, params)
 
@@ -146,7 +146,7 @@ def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Difference:
 def shift_left(
     total: float, clock: float, noise: float, variance: float, line: float, params: Params
 ) -> float:
-    """Return the smallest shift that the total rules out; at most 0 once it has decided.
+    """Return the smallest shift that a pair's total rules out; at most 0 once the pair is decided.
 
     `noise` is the variance of the total, `variance` that of an outcome, `line` the flat boundary.
     Beyond the margin the boundary of a shift is a line with a slope, which is lower early on.
@@ -155,7 +155,7 @@ def shift_left(
     if flat <= params.margin:
         return flat
     horizon, from_margin = line / params.constant, total + params.margin * clock
-    # A line that would not be reached without a horizon is not reached by it.
+    # A line is reached by the horizon at most as often as in unlimited time: this bounds `high`.
     gained = SLOPE / variance * from_margin
     half = SLOPE / variance * (clock - SLOPE * noise / variance)
     root = math.sqrt(gained * gained + 2.0 * half * params.threshold)
@@ -172,7 +172,7 @@ def shift_left(
 
 
 def scaled_interval(total: float, clock: float, spread: float, params: Params) -> Difference:
-    """Return the difference and its interval if an outcome has this spread."""
+    """Return the difference and its interval, for outcomes with this spread."""
     decided = is_enough(abs(total), clock, spread, params)
     reach = boundary_for(clock, spread, params)
     standard = total / spread
@@ -197,7 +197,7 @@ def outlook(
 def remaining(
     pair: Row, mine: Row, theirs: Row, shared: float, pending: float, params: Params
 ) -> float:
-    """Return the clock that is left until the horizon once the pending units have counted."""
+    """Return how much the clock has to grow until the horizon, beyond what pending units add."""
     ratio = params.reach / params.effect
     return ratio * ratio - pair[CLOCK] - pending  # type: ignore[no-any-return]
 

@@ -1,4 +1,4 @@
-"""Ratios of sums: as for an estimated spread, with outcomes linearised around each arm's ratio.
+"""Evidence for ratios of sums: that for an unknown spread, with linearised outcomes.
 
 A unit has a numerator n and a denominator d. With `h_b` the weight of block b, an arm of a pair has
 the ratio `R = sum h_b mean(n) / sum h_b mean(d)`, and the total of the pair is its clock times the
@@ -54,7 +54,7 @@ MY_SUM, MY_PER, THEIR_SUM, THEIR_PER = range(THEIR_PULL + 1, THEIR_PULL + 5)
 
 
 def fold_arm(arm: Row) -> None:
-    """Add the complete block to the sums of an arm, and linearise all units around its ratio."""
+    """Add a complete block to an arm's sums, and linearise all its units around the arm's ratio."""
     arm[UNITS] += arm[BLOCK_UNITS]
     arm[RAW] += arm[BLOCK_SUM]
     arm[RAW + 1] += arm[BLOCK_SQUARES]
@@ -71,7 +71,7 @@ def fold_arm(arm: Row) -> None:
 
 
 def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, params: Params) -> None:
-    """Add a complete block to the clock, and compare the ratios of all complete blocks."""
+    """Add a complete block to a pair's clock, and set its total from the ratios of all blocks."""
     if pair[END] > 0.0:
         return
     add_to_clock(pair, mine, theirs, params)

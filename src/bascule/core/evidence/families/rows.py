@@ -86,11 +86,11 @@ class Params(NamedTuple):
     margin: float
     """The smallest difference that matters; 0 for none."""
     direction: float
-    """1 if lifts are bounded, -1 if outcomes are also reflected, 0 if lifts are not bounded."""
+    """1 if relative lifts are bounded, -1 if outcomes are also mirrored, 0 for no bounds."""
     zero: float
-    """Internal value of an outcome of 0, from which relative lifts are measured."""
+    """Value of an outcome of 0 after mirroring and scaling; relative lifts are measured from it."""
     floors: FloatArray
-    """For each part of the clock, the total below which the evidence need not be computed."""
+    """For each bin of the clock (see `part_of`), a total below which no pair can be decided."""
 
 
 def pair_index(arms: int, i: int, j: int) -> int:
@@ -118,13 +118,13 @@ def observe_square(arm: Row, value: float) -> None:
 
 
 def count_square(arm: Row, successes: float) -> None:
-    """Add a number of outcomes of 1 to the current block."""
+    """Add `successes` outcomes, each of them 1, to the current block."""
     arm[BLOCK_SUM] += successes
     arm[BLOCK_SQUARES] += successes
 
 
 def fold_sum(arm: Row) -> None:
-    """Add the complete block to an arm that keeps only the number of its units."""
+    """Add a complete block to an arm of which only the number of units is kept."""
     arm[UNITS] += arm[BLOCK_UNITS]
 
 
@@ -137,7 +137,7 @@ def fold_square(arm: Row) -> None:
 
 
 def add_block(pair: Row, mine: Row, theirs: Row, precision: float) -> tuple[float, float]:
-    """Add the complete block of both arms to S and V; return both increments."""
+    """Add a complete block to the total S and the clock V of a pair; return both increments."""
     share = 1.0 / (mine[BLOCK_UNITS] + theirs[BLOCK_UNITS])
     weight = mine[BLOCK_UNITS] * theirs[BLOCK_UNITS] * share
     lead = mine[BLOCK_SUM] * theirs[BLOCK_UNITS] - theirs[BLOCK_SUM] * mine[BLOCK_UNITS]
@@ -159,17 +159,17 @@ def sums_of(arms: Rows, count: int) -> tuple[float, float, float]:
 
 
 def unit_spread(arms: Rows, count: int, params: Params) -> float:
-    """Return 1, the known spread, since totals are in units of it."""
+    """Return 1, because totals are in units of the known spread."""
     return 1.0
 
 
 def nothing_shared(arms: Rows, count: int, params: Params) -> float:
-    """Return 0, for families whose pairs share no number."""
+    """Return 0: the default for families that need no number common to all pairs."""
     return 0.0
 
 
 def one_sided(difference: float, low: float, high: float, beats: bool, beaten: bool) -> Difference:
-    """Return the difference and its interval, cut off at 0 if the evidence has decided.
+    """Return a difference and its interval, cut off at 0 if one arm has beaten the other.
 
     Rounding, or a conservative interval, could otherwise contradict the decision.
     """
@@ -179,7 +179,7 @@ def one_sided(difference: float, low: float, high: float, beats: bool, beaten: b
 def no_outlook(
     pair: Row, mine: Row, theirs: Row, sign: float, shared: float, params: Params
 ) -> tuple[float, float]:
-    """Return infinite information and no distance, since there is no horizon."""
+    """Return the outlook without a horizon: infinite information left, and a distance of 0."""
     return math.inf, 0.0
 
 
@@ -209,7 +209,7 @@ class Family(NamedTuple):
     verdict: Callable[[Row, Row, Row, Params], float]
     """(pair, mine, theirs, params) -> above 0 if the first arm has won, below if the second has."""
     within: Callable[[Row, Row, Row, float, Params], bool]
-    """(pair, mine, theirs, margin, params) -> whether the difference is proven to be below it."""
+    """(pair, mine, theirs, margin, params) -> whether the difference is proven below the margin."""
     interval: Callable[[Row, Row, Row, Params], Difference]
     """(pair, mine, theirs, params) -> the difference and its interval, valid at any time."""
     arm_columns: int = ARM_OF_SQUARES
@@ -218,13 +218,13 @@ class Family(NamedTuple):
     observe: Callable[[Row, float], None] = observe_square
     """(arm, value): add one outcome to the current block of an arm."""
     count_ones: Callable[[Row, float], None] = count_square
-    """(arm, ones): add a number of outcomes of 1; outcomes of 0 change nothing."""
+    """(arm, ones): add `ones` outcomes, each of them 1; outcomes of 0 change nothing."""
     fold_arm: Callable[[Row], None] = fold_square
-    """(arm): add the complete block to the arm; the columns that pairs need are kept."""
+    """(arm): add a complete block to the arm; block columns that `update` reads are not reset."""
     shared: Callable[[Rows, int, Params], float] = nothing_shared
     """(arms, number of arms, params) -> the number that all pairs share, such as a variance."""
     first_ends: bool = False
-    """Whether a test ends when a pair is at its horizon; else every arm needs such a pair."""
+    """Whether one pair at its horizon ends a test; otherwise every arm must have such a pair."""
     outlook: Callable[[Row, Row, Row, float, float, Params], tuple[float, float]] = no_outlook
     """(pair, mine, theirs, sign, shared, params) -> the information left until the horizon, and the
     distance of the first arm (the second if the sign is -1) from winning, both in units of the
@@ -237,7 +237,7 @@ class Family(NamedTuple):
     """(clock, params) -> the total at which a pair is decided; None if a total alone does not
     decide."""
     drawn: Family | None = None
-    """The family that simulations use, in which each unit is one number; None for this family."""
+    """The family that simulations use, where each unit is one number; None if it is this one."""
     lift: Callable[[Row, Params], tuple[float, float]] | None = None
     """(pair, params) -> the bounds of the ratio of the second arm's mean to the first's, minus 1;
     None if the family has no such bounds."""

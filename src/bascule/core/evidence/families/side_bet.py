@@ -41,7 +41,7 @@ LOG_MOST = math.log(MOST_OWNED)
 
 
 def keep_best(pair: Row, bet: int, threshold: float) -> None:
-    """Store the current values of a bet if it now rules out the smallest shift so far."""
+    """Store the current values of a bet if the shift that they rule out is the smallest so far."""
     missing, before = threshold - pair[bet], threshold - pair[bet + BEST]
     if missing * pair[bet + BEST_STAKED] <= before * pair[bet + STAKED]:
         pair[bet + BEST], pair[bet + BEST_STAKED] = pair[bet], pair[bet + STAKED]
@@ -49,7 +49,7 @@ def keep_best(pair: Row, bet: int, threshold: float) -> None:
 
 
 def shift_ruled_out(pair: Row, bet: int, params: Params) -> float:
-    """Return the smallest lead of the other arm that the bet rules out; infinity for none.
+    """Return the smallest advantage of the other arm that the bet rules out; infinity for none.
 
     It is 0 exactly when the bet has won.
     """
@@ -70,7 +70,7 @@ def shift_ruled_out(pair: Row, bet: int, params: Params) -> float:
 
 
 def lift_ruled_out(pair: Row, bet: int, threshold: float) -> float:
-    """Return the smallest relative shift that a bet rules out; infinity for none.
+    """Return the smallest relative lift that a bet rules out; infinity for none.
 
     It is 0 exactly when the bet has won.
     """
