@@ -1,1 +1,1 @@
-"""The procedures of the families of rules: allocation, counting, decisions and intervals."""
+"""Procedures, one for each family of rules: how units are assigned, counted and compared."""

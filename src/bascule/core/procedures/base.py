@@ -69,7 +69,7 @@ class Setting(Protocol):
 
     @property
     def calibration(self) -> Calibration:
-        """The level of each comparison, and the error that it proves."""
+        """The level of each comparison, and the error probability that follows from it."""
 
     @property
     def min_effect(self) -> float | None:
@@ -139,7 +139,7 @@ class Block:
 
 
 class Prospect(NamedTuple):
-    """The lead of an arm over a rival, and what it needs to win before the horizon of a test."""
+    """The lead of an arm over a rival, and the lead that the arm needs to win by the horizon."""
 
     clock: float
     """The information on the pair so far."""
@@ -158,7 +158,7 @@ SignalUse = Literal["on", "gentle", "off"]
 
 
 class Signals(NamedTuple):
-    """Events of units whose windows are open, and the delays of the events of matured units."""
+    """Early signals: events in windows that are still open, and the delays of matured events."""
 
     events: Sequence[tuple[Sequence[int], Sequence[int]]] = ()
     """For each kind of open block, the units of each arm in one such block, and the events of each
@@ -218,7 +218,7 @@ class Procedure(ABC):
 
     @property
     def strict_error(self) -> float:
-        """Error of a design that bounds wrong statements about any pair by this design's error.
+        """Error to use so that the design's error bounds wrong statements about any pair.
 
         It is used once arms were removed by hand. By default the error is divided among the
         K - 1 comparisons with the best arm; there are K / 2 times as many pairs in all.
@@ -249,14 +249,14 @@ class Procedure(ABC):
 
     @property
     def uses_signals(self) -> bool:
-        """Whether the next block also depends on events of units whose windows are open."""
+        """Whether the next block also depends on events in windows that are still open."""
         return False
 
     def check_live(self) -> None:  # noqa: B027
-        """Raise `InputError` if the procedure cannot count units that arrive at any time."""
+        """Raise `InputError` if the procedure cannot run live, where units arrive at any time."""
 
     def on_reflected(self) -> Procedure:
-        """Return the procedure for reflected outcomes, which is the same one by default."""
+        """Return the procedure for mirrored outcomes (less is better); by default this one."""
         return self
 
     # Statistics
@@ -294,7 +294,7 @@ class Procedure(ABC):
         return self.declared(self.winner(statistics))
 
     def end_reason(self, statistics: AnyStatistics) -> EndReason | None:
-        """Return why the test's plan ends it now without a decision; None while it goes on.
+        """Return why the plan ends a test now without a decision; None while the test goes on.
 
         A cap on units and a deadline are no part of the plan.
         """
@@ -314,13 +314,13 @@ class Procedure(ABC):
         return 1.0
 
     def prospects(self, statistics: AnyStatistics, arm: int) -> list[Prospect]:
-        """Return the prospect of an arm against each active rival; empty if nothing is known."""
+        """Return an arm's lead over each active rival, and the lead it needs; empty if unknown."""
         return []
 
     def blocks_left(
         self, statistics: AnyStatistics, block: Block, under_way: Sequence[tuple[int, int, int]]
     ) -> float:
-        """Return the number of such blocks until the horizon, beyond those under way."""
+        """Return how many blocks like `block` are left until the horizon, after those under way."""
         return math.inf
 
     @property
@@ -330,11 +330,11 @@ class Procedure(ABC):
 
     @property
     def has_horizon(self) -> bool:
-        """Whether the plan ends every test, whatever the outcomes."""
+        """Whether every test ends at a horizon, whatever its outcomes are."""
         return False
 
     def declared(self, winner: int) -> Decision | None:
-        """Return the decision for a winner that a step returned."""
+        """Return the decision for a result of `winner`; None if no arm has won yet."""
         if winner == NOBODY:
             return None
         promise = self.design.calibration
@@ -344,13 +344,13 @@ class Procedure(ABC):
 
     @abstractmethod
     def differences(self, statistics: AnyStatistics) -> list[Difference]:
-        """Return the interval of the difference, first less second, of each pair in `compared`.
+        """Return the difference (first less second) and its interval for each pair in `compared`.
 
         The order is that of `compared`.
         """
 
     def known_differences(self, statistics: AnyStatistics) -> list[Difference]:
-        """Return the intervals of `differences` that may be intersected with those of other looks.
+        """Return `differences`, but with infinite intervals where they hold only at some looks.
 
         They are those of `differences`, except for procedures whose intervals hold only at some
         looks.
@@ -423,7 +423,7 @@ class Procedure(ABC):
         statistics: Statistics,
         signals: Signals,
     ) -> Block:
-        """Return the next block, which also depends on events of units whose windows are open."""
+        """Return the next block, which also depends on events in windows that are still open."""
         return self.next_block(statistics)
 
     def signal_use(self, statistics: Statistics, signals: Signals) -> SignalUse | None:

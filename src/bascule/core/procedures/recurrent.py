@@ -38,7 +38,7 @@ Weight = Callable[[float, float, float], float]
 
 
 def equal_weight(outcomes: float, sigma_unit: float, sigma_noise: float) -> float:
-    """Return the weight 1, with which every unit counts once.
+    """Return a weight of 1 for a unit, so that every unit counts once.
 
     >>> equal_weight(5, 1.0, 1.0)
     1.0
@@ -47,7 +47,7 @@ def equal_weight(outcomes: float, sigma_unit: float, sigma_noise: float) -> floa
 
 
 def outcome_weight(outcomes: float, sigma_unit: float, sigma_noise: float) -> float:
-    """Return the number of outcomes as the weight, with which every outcome counts once.
+    """Return the number of outcomes of a unit as its weight, so that every outcome counts once.
 
     >>> outcome_weight(5, 1.0, 1.0)
     5.0
@@ -56,7 +56,7 @@ def outcome_weight(outcomes: float, sigma_unit: float, sigma_noise: float) -> fl
 
 
 def precision_weight(outcomes: float, sigma_unit: float, sigma_noise: float) -> float:
-    """Return the inverse variance of a unit's average, where the larger spread counts as 1.
+    """Return the inverse variance of a unit's average, for spreads scaled so that the larger is 1.
 
     >>> precision_weight(1, 1.0, 1.0), precision_weight(4, 1.0, 1.0), precision_weight(4, 1.0, 0.0)
     (0.5, 0.8, 1.0)
@@ -186,7 +186,7 @@ def alternative_radius(
 def even_radius(
     units: float, clock: float, sigma_unit: float, sigma_noise: float, log_level: float
 ) -> float:
-    """Return half the difference of two arms, with `units` units each, at which ETC-MM decides.
+    """Return half the difference at which ETC-MM decides between two arms with `units` units each.
 
     >>> round(2 * even_radius(100, 100.0, 1.0, 1.0, -math.log(0.05)), 4)
     0.7523
@@ -214,7 +214,7 @@ def clock_radius(
 def even_clock_radius(
     units: float, clock: float, sigma_unit: float, sigma_noise: float, log_level: float
 ) -> float:
-    """Return half the difference of two arms, with the same clock, at which a mixture decides.
+    """Return half the difference at which a mixture decides between two arms with the same clock.
 
     >>> round(2 * even_clock_radius(100, 95.0, 1.0, 1.0, -math.log(0.05)), 4)
     0.4582
@@ -306,7 +306,7 @@ def calibrate_units(shape: UnitShape, error: float | None, delta: float | None) 
 
 
 def refuse_without_noise(outcome: Outcome, instead: str) -> None:
-    """Raise `InputError` if there is no noise, for which Algorithm 2's radius is infinite."""
+    """Raise `InputError` if units have no noise, since Algorithm 2's radius would be infinite."""
     if outcome.unit_spreads[1] == 0:
         raise InputError(
             "sigma_noise",
@@ -335,7 +335,7 @@ class RecurrentProcedure(ArmProcedure):
 
     @property
     def sequences(self) -> int:
-        """Number of sequences that share the error."""
+        """Number of confidence sequences that share the error."""
         return self.shape.sequences
 
     def empty(self) -> CohortStatistics:
@@ -365,7 +365,7 @@ class RecurrentProcedure(ArmProcedure):
             )
 
     def looks_at(self, stage: int) -> bool:
-        """Return whether the rule has a look at a stage."""
+        """Return whether the rule may decide at this stage."""
         growth = self.shape.growth
         return growth == 0 or coming_look(stage, FIRST_UNITS * self.arms, growth)[1] == stage
 

@@ -142,7 +142,7 @@ def horizon_of(variance: float, effect: float, reach: float) -> float:
 
 
 def stake_of(owned: float, clock: float, variance: float, params: Params) -> float:
-    """Return the stake for a log wealth of `owned`; 0 if the bet has won or the horizon is reached."""
+    """Return the stake at the log wealth `owned`; 0 if the bet has won or is at its horizon."""
     left = horizon_of(variance, params.effect, params.reach) - clock
     if left <= 0.0 or owned >= params.threshold:
         return 0.0

@@ -23,7 +23,7 @@ class Horizon:
     advises: bool = False
 
     def prior_for(self, effect: float) -> tuple[float, float]:
-        """Return the sum of squares and the units with which the variance estimate starts."""
+        """Return the prior of the variance estimate: a sum of squares and a number of units."""
         if self.variance is None:
             return 1.0, 1.0 / max(0.25, effect)
         return PRIOR_SQUARES, PRIOR_SQUARES / max(self.variance, effect)

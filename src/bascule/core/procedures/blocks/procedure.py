@@ -83,7 +83,7 @@ LiveRows = list[list[float]]
 
 @dataclass(frozen=True, slots=True)
 class BlockProcedure(Procedure):
-    """Blocks of units, with at most `tilt` units of the leader for each unit of a challenger.
+    """The procedure of tests in blocks: up to `tilt` units of the leader per unit of a challenger.
 
     `evidence` is the family that decides; `effect` is a planned difference in outcome units, 0 for
     none; `batch` is the number of units of each challenger that are assigned at once; `horizon` is
@@ -111,7 +111,7 @@ class BlockProcedure(Procedure):
     # Settings
 
     def on_reflected(self) -> BlockProcedure:
-        """Return the procedure whose lifts are those of the outcomes before their reflection."""
+        """Return the procedure for mirrored outcomes, with lifts of the original outcomes."""
         return replace(self, reflected=True)
 
     @property
@@ -121,7 +121,7 @@ class BlockProcedure(Procedure):
 
     @property
     def drawn_evidence(self) -> Family:
-        """The family that simulations use, in which each unit is one number."""
+        """The family of evidence that simulations use, where each unit is one number."""
         return self.evidence.drawn or self.evidence
 
     @property
@@ -203,7 +203,7 @@ class BlockProcedure(Procedure):
 
     @property
     def has_horizon(self) -> bool:
-        """Whether the plan ends every test, whatever the outcomes."""
+        """Whether every test ends at a horizon, whatever its outcomes are."""
         return self.horizon is not None
 
     @property
@@ -237,7 +237,7 @@ class BlockProcedure(Procedure):
         return self._block(*self.rows(statistics), self.tilt)
 
     def block_by_signals(self, statistics: Statistics, signals: Signals) -> Block:
-        """Return the next block, which also depends on events of units whose windows are open."""
+        """Return the next block, which also depends on events in windows that are still open."""
         judged = self.judged(statistics, signals)
         arms, pairs = self.rows(statistics)
         if judged != DIFFERENT:
@@ -252,7 +252,7 @@ class BlockProcedure(Procedure):
 
     @property
     def uses_signals(self) -> bool:
-        """Whether the next block also depends on events of units whose windows are open."""
+        """Whether the next block also depends on events in windows that are still open."""
         return self.early_signals is not None
 
     def signal_use(self, statistics: Statistics, signals: Signals) -> SignalUse | None:
@@ -260,7 +260,7 @@ class BlockProcedure(Procedure):
         return USES[self.judged(statistics, signals)] if self.uses_signals else None
 
     def judged(self, statistics: Statistics, signals: Signals) -> int:
-        """Return whether delays are alike: as assumed with "always", else by matured units."""
+        """Return whether delays are alike: assumed with "always", else judged by matured units."""
         if self.early_signals == "always":
             return ALIKE
         arms, _ = self.rows(statistics)
@@ -268,7 +268,7 @@ class BlockProcedure(Procedure):
         return judge_delays(signals.delays or no_bounds, arms, self.arms, self.slack)
 
     def _with_signals(self, arms: LiveRows, pairs: LiveRows, signals: Signals) -> LiveRows:
-        """Return totals and clocks of all pairs, with those of early signals added."""
+        """Return the totals and clocks of all pairs, including early signals."""
         early, statistics = [[0.0, 0.0] for _ in pairs], [[0.0, 0.0] for _ in pairs]
         for sizes, events in signals.events:
             for arm, count in enumerate(events):
@@ -307,7 +307,7 @@ class BlockProcedure(Procedure):
         )
 
     def rows(self, statistics: AnyStatistics) -> tuple[LiveRows, LiveRows]:
-        """Return the rows of all arms and of all pairs, on which the steps work."""
+        """Return the numbers of each arm and of each pair as rows, the input of `steps`."""
         self.check(statistics)
         assert isinstance(statistics, Statistics)
         out, width = statistics.out, self.evidence.arm_columns
@@ -368,13 +368,13 @@ class BlockProcedure(Procedure):
         return min(1.0, self._at_end(shares))
 
     def _at_end(self, shares: Mapping[tuple[int, int], float]) -> float:
-        """Return the value of the pair at whose horizon the test ends, given those of all pairs."""
+        """Return, from a value for each pair, that of the pair at whose horizon the test ends."""
         arms = {arm for pair in shares for arm in pair}
         furthest = [max(shares[pair] for pair in shares if arm in pair) for arm in arms]
         return (max if self.evidence.first_ends else min)(furthest, default=0.0)
 
     def prospects(self, statistics: AnyStatistics, arm: int) -> list[Prospect]:
-        """Return the prospect of an arm against each active rival; empty if nothing is known."""
+        """Return an arm's lead over each active rival, and the lead it needs; empty if unknown."""
         if self.horizon is None:
             return []
         # With a futility above 0 every family computes the distance to its boundary.
@@ -389,7 +389,7 @@ class BlockProcedure(Procedure):
                 return []
             nearness[i, j] = -rest
             if arm in (i, j):
-                # The lead that is planned by now is the root of the clock in units of the effect.
+                # The planned effect in its current standard errors is the root of the information.
                 planned = math.sqrt(left * clock / rest)
                 ahead = sign * row[0][TOTAL] / clock / params.effect * planned
                 rivals.append(Prospect(clock, rest, ahead, room / planned, planned))
@@ -399,7 +399,7 @@ class BlockProcedure(Procedure):
         return [arm for arm in range(self.arms) if arm not in statistics.out]
 
     def blocks_left(self, statistics: AnyStatistics, block: Block, under_way: OpenBlocks) -> float:
-        """Return the number of such blocks until the horizon, beyond those under way.
+        """Return how many blocks like `block` are left until the horizon, after those under way.
 
         It is infinite without a horizon, and while the horizon cannot be estimated.
         """
@@ -418,7 +418,7 @@ class BlockProcedure(Procedure):
     # Intervals
 
     def compared(self, statistics: AnyStatistics) -> list[tuple[int, int]]:
-        """Return the pairs that are listed: all, or with many arms those of control and leader."""
+        """Return the pairs to list: all, or with many arms those with the control or the leader."""
         pairs = list(combinations(range(self.arms), 2))
         if self.arms <= MOST_ARMS:
             return pairs
@@ -429,7 +429,7 @@ class BlockProcedure(Procedure):
     def differences(
         self, statistics: AnyStatistics, pairs: Sequence[tuple[int, int]] | None = None
     ) -> list[Difference]:
-        """Return the intervals of differences, of all listed pairs or of `pairs`."""
+        """Return the differences and intervals of `pairs`, or else of all pairs in `compared`."""
         listed = self.compared(statistics) if pairs is None else pairs
         rows, params, scale = self.rows(statistics), self.params, self.outcome.scale
         intervals = (self.steps.interval(*rows, self.arms, i, j, params) for i, j in listed)

@@ -44,7 +44,7 @@ DEVIATIONS = 2.0
 
 
 def slack_of(effect: float, baseline: float | None) -> float:
-    """Return the relative difference of early parts that causes an error of half the effect.
+    """Return the relative difference in shares of early events that causes a bias of effect / 2.
 
     >>> round(slack_of(0.01, 0.05), 3), slack_of(0.0, None)
     (0.091, 0.05)
@@ -55,7 +55,7 @@ def slack_of(effect: float, baseline: float | None) -> float:
 
 
 def window_part(waited: float, window: float) -> int:
-    """Return the part of the window in which an event becomes known, counted from 0.
+    """Return the index of the part of the conversion window in which an event becomes known.
 
     >>> window_part(0.0, 7.0), window_part(3.5, 7.0), window_part(7.0, 7.0)
     (0, 50, 99)
@@ -64,7 +64,7 @@ def window_part(waited: float, window: float) -> int:
 
 
 def add_events(early: Rows, sizes: Row, count: int, arm: int, events: float) -> None:
-    """Add events of an arm, in a block of these sizes, to its pairs; negative numbers remove some.
+    """Add early events of one arm to all pairs of the arm; a negative number removes events.
 
     >>> early = [[0.0, 0.0]]
     >>> add_events(early, [3, 1], 2, 0, 2.0)
@@ -103,7 +103,7 @@ def blend(
 
 
 def judge_delays(delays: Rows, arms: Rows, count: int, slack: float) -> int:
-    """Return whether matured units show that delays are `ALIKE` or `DIFFERENT`, else `UNKNOWN`.
+    """Judge by matured units if the arms' delays are `ALIKE` or `DIFFERENT`, or still `UNKNOWN`.
 
     While blocks of all ages up to the window are open, the part 1 - (mean delay) / window of an
     arm's events is known early. Delays are alike if the relative difference of these parts, plus
@@ -143,7 +143,7 @@ def _variance(delays: Row) -> float:
 
 
 def most_tilt(judged: int, tilt: float) -> float:
-    """Return the maximum tilt, which is gentle while it is unknown whether delays are alike.
+    """Return the maximum tilt: a gentle one while it is unknown whether the arms' delays are alike.
 
     >>> most_tilt(UNKNOWN, 8.0), most_tilt(ALIKE, 8.0), most_tilt(DIFFERENT, 8.0)
     (3.0, 8.0, 8.0)

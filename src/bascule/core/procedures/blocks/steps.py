@@ -70,7 +70,7 @@ class BlockSteps(NamedTuple):
 
 
 def units_of_leader(ahead: float, tilt: float) -> int:
-    """Return the leader's units for each unit of a challenger: from 1 up to `tilt` by its lead.
+    """Return the leader's units per unit of a challenger: 1 without a lead, `tilt` if it is large.
 
     >>> [units_of_leader(ahead, 3.0) for ahead in (0.0, 1.0, 2.5, 9.0)]
     [1, 2, 3, 3]
@@ -80,7 +80,7 @@ def units_of_leader(ahead: float, tilt: float) -> int:
 
 
 def lead_of(total: float, clock: float) -> float:
-    """Return the lead of the first arm of a pair: its total over the root of its clock."""
+    """Return the lead of a pair's first arm: the pair's total divided by the root of its clock."""
     return total / math.sqrt(clock) if clock > 0.0 else 0.0
 
 
@@ -154,7 +154,7 @@ def only_active(arms: Rows, count: int) -> int:
 
 @lru_cache(maxsize=64)
 def steps_of(family: Family, scope: Scope) -> BlockSteps:
-    """Return the steps of a test with a family of evidence."""
+    """Return the steps of a test that uses this family of evidence."""
     two_arms, intervals = scope
     fold_arm, shared, spread, update = family.fold_arm, family.shared, family.spread, family.update
     verdict, within, pair_interval = family.verdict, family.within, family.interval

@@ -107,7 +107,7 @@ class ArmProcedure(Procedure):
     @property
     @abstractmethod
     def sequences(self) -> int:
-        """Number of sequences that share the error: one per arm, or per pair with the best arm."""
+        """Number of confidence sequences that share the error: one per arm, or per rival."""
 
     @property
     def threshold(self) -> float:
@@ -130,7 +130,7 @@ class ArmProcedure(Procedure):
 
     @property
     def strict_error(self) -> float:
-        """Error of a design that bounds wrong statements about any pair by this design's error."""
+        """Error to use so that the design's error bounds wrong statements about any pair."""
         error = self.design.calibration.error
         if self.pairwise or self.by_difference:
             return min(1.0, 2.0 / self.arms) * error
@@ -138,7 +138,7 @@ class ArmProcedure(Procedure):
 
     @property
     def keeps_bounds(self) -> bool:
-        """Whether bounds are stored: even of two arms if intervals hold only after full rounds."""
+        """Whether intersected intervals are stored; for two arms only if `by_difference`."""
         return self.arms <= MOST_ARMS and (self.arms > 2 or self.by_difference)
 
     @property
@@ -159,7 +159,7 @@ class ArmProcedure(Procedure):
 
     @property
     def has_separate(self) -> bool:
-        """Whether not only differences but also the means of single arms have intervals."""
+        """Whether the means of single arms have intervals too, and not only differences."""
         return True
 
     @abstractmethod
@@ -199,7 +199,7 @@ class ArmProcedure(Procedure):
         return self.decided(statistics)[1]
 
     def decided(self, statistics: AnyStatistics) -> tuple[FloatArray, int]:
-        """Return the state after the steps have decided on it, and the winner."""
+        """Return the rows after the rule has dropped beaten arms, and the winner."""
         state = self.state_of(statistics)
         if not self.may_decide(statistics):
             return state, NOBODY
@@ -210,7 +210,7 @@ class ArmProcedure(Procedure):
         return state, winner
 
     def dropped(self, statistics: AnyStatistics) -> frozenset[int]:
-        """Return the arms that the steps have dropped because they are beaten, now or before."""
+        """Return all arms that were dropped because another arm has beaten them, now or before."""
         (state, _), arms = self.decided(statistics), self.arms
         out = frozenset(arm for arm in range(arms) if state[UPPERS][arm] == -math.inf)
         return (statistics.dropped | out) - statistics.removed
@@ -231,7 +231,7 @@ class ArmProcedure(Procedure):
         return [pair if same else replacement for pair, replacement, same in listed]
 
     def known_differences(self, statistics: AnyStatistics) -> list[Difference]:
-        """Return the intervals of `differences` that may be intersected with those of other looks.
+        """Return `differences`, but with infinite intervals where they hold only at some looks.
 
         Those that hold only if both arms have the same clock are infinite at other times.
         """
@@ -275,7 +275,7 @@ class IntervalProcedure(ArmProcedure):
 
     @property
     def sequences(self) -> int:
-        """Number of sequences that share the error."""
+        """Number of confidence sequences that share the error."""
         return self.shape.sequences
 
     def empty(self) -> Statistics:
@@ -304,7 +304,7 @@ class IntervalProcedure(ArmProcedure):
 
 
 def _alike(shown: Sequence[Shown]) -> list[bool]:
-    """Return for each pair whether its two arms have the same clock."""
+    """Return for each pair of arms whether both have equally many units and the same clock."""
     return [
         mine.units == theirs.units and math.isclose(mine.clock, theirs.clock, rel_tol=1e-9)
         for mine, theirs in combinations(shown, 2)
@@ -321,7 +321,7 @@ def differences_of_intervals(intervals: Sequence[tuple[float, float]]) -> list[D
 
 
 def two_arms_reach(units_a: float, units_b: float, threshold: float) -> float:
-    """Return the smallest detectable difference of two arms, in standard deviations.
+    """Return the smallest difference of two means that decides, in outcome standard deviations.
 
     The evidence is convex in the difference, so false position with halved weights (the Illinois
     method) needs only a few steps. The end of the last bracket with enough evidence is returned.

@@ -1,4 +1,4 @@
-"""The arms of one test as rows of numbers: steps of a rule, bounds of differences, and margins.
+"""The statistics of a test's arms as rows of numbers, and the functions of rules that use them.
 
 Each row has a number for each arm. The rows are an array, or tuples if all numbers of a test are in
 registers, so that the same code runs on one test here, on many interleaved ones in the simulator,
@@ -187,7 +187,7 @@ def narrowed(low: float, high: float, now_low: float, now_high: float) -> tuple[
 
 
 def intersected(kept: Bounds, current: Iterable[tuple[float, float]]) -> Bounds:
-    """Return each stored interval `narrowed` by the current one; the current ones if none exist.
+    """Intersect stored intervals with the current ones; return the current ones if none are stored.
 
     >>> intersected(((0.0, 2.0), (0.0, 1.0)), [(-1.0, 1.5), (2.0, 3.0)])
     ((0.0, 1.5), (0.0, 1.0))
@@ -201,7 +201,7 @@ def intersected(kept: Bounds, current: Iterable[tuple[float, float]]) -> Bounds:
 def with_lower_end(
     bounds: Sequence[tuple[float, float]], arms: int, above: int, below: int
 ) -> Bounds:
-    """Return the bounds after cutting them off so that one arm is at least as good as another.
+    """Cut off the interval of one pair at 0, so that arm `above` is at least as good as `below`.
 
     >>> with_lower_end([(-1.0, 2.0)], 2, above=0, below=1), with_lower_end([(-1.0, 2.0)], 2, 1, 0)
     (((0.0, 2.0),), ((-1.0, 0.0),))
@@ -227,7 +227,7 @@ def lower_end(bounds: Sequence[tuple[float, float]], arms: int, above: int, belo
 def with_dropped(
     bounds: Bounds, arms: int, dropped: Iterable[int], removed: frozenset[int]
 ) -> Bounds:
-    """Return the bounds with each newly dropped arm below the arm that has beaten it.
+    """Cut off bounds at 0, so that no newly dropped arm is better than the arm that has beaten it.
 
     Up to rounding, the interval already says so. The arm that has beaten it is the one whose
     difference from it has the highest lower end.
