@@ -1,4 +1,4 @@
-"""Rules of other packages, and which of their guarantees bascule itself states.
+"""Rules from other packages, and the conditions on which bascule states their guarantee itself.
 
 The evidence of blocks holds for any sizes that are fixed before the outcomes of a block are known
 (docs/research/tilted-blocks.md). So a rule may choose any allocation and keep the proof, if its
@@ -27,7 +27,7 @@ PACKAGE = __name__.partition(".")[0]
 
 
 class BlockAllocation(Rule):
-    """A rule in blocks with sizes of its own, and the evidence and error of tilted blocks.
+    """The base of rules that choose their own block sizes and use the evidence of tilted blocks.
 
     A subclass defines `like` and `share`, in addition to its names; it accepts all outcomes that
     tilted blocks accept. A subclass that overrides a final method counts as a rule with evidence of
@@ -39,7 +39,7 @@ class BlockAllocation(Rule):
     @property
     @abstractmethod
     def like(self) -> Tilt:
-        """The tilted blocks whose evidence decides, as in `Tilt(self.tilt)`."""
+        """The rule of tilted blocks whose evidence decides, as in `Tilt(self.tilt)`."""
 
     @property
     @abstractmethod
@@ -58,7 +58,7 @@ class BlockAllocation(Rule):
 
     @property
     def uses_signals(self) -> bool:
-        """Whether the next block also depends on events of units whose windows are open."""
+        """Whether the next block also depends on events in windows that are still open."""
         return self.like.uses_signals
 
     def for_metric(self) -> Rule:
@@ -77,7 +77,7 @@ class BlockAllocation(Rule):
 
     @final
     def check_design(self, design: Setting) -> None:
-        """Raise `InputError` as tilted blocks do, and for a horizon by power with several arms.
+        """Raise `InputError` as tilted blocks do, and for a horizon by `power` with over two arms.
 
         Removing an arm by hand would move such a horizon.
         """

@@ -91,7 +91,7 @@ class Rule(Declared, ABC):
 
     @property
     def uses_signals(self) -> bool:
-        """Whether the next block also depends on events of units whose windows are open."""
+        """Whether the next block also depends on events in windows that are still open."""
         return False
 
     @property
@@ -153,7 +153,7 @@ class Rule(Declared, ABC):
         """Raise `InputError` if the rule does not support these outcomes or this many arms."""
 
     def with_fixed_plan(self, design: Setting) -> Self:
-        """Return the rule with its plan, for the error of a design, as fixed parameters.
+        """Return the rule with explicit parameters for the plan that follows from a design's error.
 
         The plan must not change if the pairs are later compared at another level.
         """

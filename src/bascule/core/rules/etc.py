@@ -57,7 +57,7 @@ class ETC(Rule):
 
     @property
     def label(self) -> str:
-        """The paper's name of the rule, with "mixture" added for that stop."""
+        """The paper's name of the rule, followed by "mixture" if a normal mixture ends the test."""
         return "ETC mixture" if self.stop == "mixture" else "ETC"
 
     @property
@@ -73,16 +73,16 @@ class ETC(Rule):
         )
 
     def shape(self, arms: int) -> Shape:
-        """Return the radius for one difference with two arms, else for one interval per arm."""
+        """Return the radius for the difference of two arms, or for each mean of more arms."""
         if self.stop == "mixture":
             return Shape(1.0, 1.0, arms - 1, mixture_interval)
         if arms == 2:
-            # A radius is half the paper's threshold for the difference, so that two add up to it.
+            # Half the paper's threshold for a difference: the radii of the two arms add up to it.
             return Shape(factor=1.0, count=1.0, sequences=1)
         return Shape(factor=2.0, count=3.0 * arms, sequences=arms)
 
     def unit_shape(self, arms: int) -> UnitShape:
-        """Return the mean and the radius for recurring outcomes: one difference for each pair."""
+        """Return the mean and the radius for recurring outcomes, compared pair by pair."""
         return (
             recurrent.even_mixture(arms) if self.stop == "mixture" else recurrent.even_split(arms)
         )
@@ -99,7 +99,7 @@ class ETC(Rule):
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
     ) -> Calibration:
-        """Calibrate by peeling for the intervals of `shape`; with a mixture, for each pair."""
+        """Calibrate the paper's radius by peeling; divide the error among pairs for a mixture."""
         if outcome.recurring:
             return recurrent.calibrate_units(self.unit_shape(arms), error, delta)
         if self.stop == "mixture":

@@ -1,4 +1,4 @@
-"""The radius and the stop of the normal mixture, for the rules of the paper.
+"""The normal mixture as a radius and as a stopping rule, for the rules of the paper.
 
 The radius replaces the paper's and is smaller at the same proven error. The stop uses the evidence
 for the leader against each rival; the intervals then serve only for the allocation.
@@ -27,7 +27,7 @@ StopName = Literal["intervals", "mixture"]
 
 
 def mixture_interval(n: float, sigma: float, factor: float, count: float, delta: float) -> float:
-    """Return the radius of a normal mixture, with the arguments of the paper's radius.
+    """Return the radius of a normal mixture; it takes the same arguments as the paper's radius.
 
     As in the paper, a factor of 2 gives an interval for one arm, and a factor of 1 gives half the
     difference at which two arms with `n` units each are told apart.

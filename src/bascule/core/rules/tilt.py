@@ -219,7 +219,7 @@ class Tilt(Rule):
 
     @property
     def uses_signals(self) -> bool:
-        """Whether the next block also depends on events of units whose windows are open."""
+        """Whether the next block also depends on events in windows that are still open."""
         return self.early_signals is not None
 
     @property
@@ -240,7 +240,7 @@ class Tilt(Rule):
         return Tilt(self.tilt, batch=self.batch)
 
     def evidence(self, outcome: Outcome, arms: int = 2) -> Family:
-        """Return the family of evidence for an outcome model: bets within limits, else a mixture.
+        """Return the kind of evidence: bets for outcomes within limits, otherwise a normal mixture.
 
         With a horizon it is bets that follow the flat boundary, or that boundary itself.
         """
@@ -276,7 +276,7 @@ class Tilt(Rule):
         )
 
     def _centre(self, outcome: Outcome) -> float:
-        """Return the central share of the bets, for the planned effect."""
+        """Return the share of its wealth that the central bet stakes, for the planned effect."""
         variance = self._variance(outcome)
         if variance is None or self.has_horizon:
             return ORDINARY
@@ -297,7 +297,7 @@ class Tilt(Rule):
         return LIMITED * reach if design.outcome.limited else reach
 
     def _look(self, design: Setting) -> float:
-        """Return the standard deviation of a total's change per look, in units of the effect.
+        """Return the standard deviation of a total's change between looks, in units of the effect.
 
         It is 0 if the spread is unknown before the test.
         """
@@ -327,7 +327,7 @@ class Tilt(Rule):
         return replace(self, power=None, reach=self._reach(design))
 
     def check_outcome(self, outcome: Outcome) -> None:
-        """Raise `InputError` for recurring outcomes, unknown spreads and settings without use."""
+        """Raise `InputError` for unsupported outcomes, and for settings that do not suit them."""
         if not outcome.supports("tilt"):
             raise InputError(
                 "rule",

@@ -44,7 +44,7 @@ def score(mean: float, radius: float, units: float, alpha: float) -> float:
 
 
 def decide(state: FloatArray, arms: int, sigma: float, threshold: float) -> int:
-    """Return the arm whose interval lies above all others, or `NOBODY`, after every unit."""
+    """After any unit, return the arm whose interval lies above all others, or `NOBODY`."""
     return parted(state, arms)
 
 
@@ -54,7 +54,7 @@ def even_score(mean: float, radius: float, units: float, alpha: float) -> float:
 
 
 def decide_rounds(state: FloatArray, arms: int, sigma: float, threshold: float) -> int:
-    """Return the arm whose interval lies above all others after a full round, or `NOBODY`."""
+    """After a full round, return the arm whose interval lies above all others; else `NOBODY`."""
     complete = round_complete(state, arms)
     return parted(state, arms) if complete else NOBODY
 
@@ -120,7 +120,7 @@ class UCB(Rule):
         return name + (f" mixture {' and '.join(parts)}" if parts else "")
 
     def shape(self, arms: int) -> Shape:
-        """Return the radius of the intervals: one per arm, each of which may fail on one side."""
+        """Return the radius of the arms' intervals, with an error for one side of each."""
         if self.radius == "mixture":
             return Shape(2.0, 1.0, arms, mixture.mixture_interval)
         return Shape(factor=2.0, count=1.5 * arms, sequences=arms)
@@ -145,7 +145,7 @@ class UCB(Rule):
 
     @property
     def family(self) -> str:
-        """The name of the family, the same for an infinite alpha."""
+        """The name of the family: "UCB", also for an infinite alpha."""
         return "UCB"
 
     def explain(self, arms: int) -> str:
