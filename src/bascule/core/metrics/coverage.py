@@ -30,7 +30,7 @@ NOTHING: LackingRow = (0, 0.0, 0.0)
 def with_block(
     rows: Sequence[LackingRow], units: Sequence[int], lacking: Sequence[int], control: int
 ) -> tuple[LackingRow, ...]:
-    """Return the rows after a further block, from its units in each arm and those without a value.
+    """Return the rows after a further block, given how many of its units lack a value in each arm.
 
     A row has the number of units without a value, its excess over the number expected from the
     control's missing values, and the variance of that excess. If the control has left the test, an
@@ -53,7 +53,7 @@ def with_block(
 
 
 def p_value(row: LackingRow) -> float:
-    """Return the anytime-valid p-value for equally many missing values in an arm and the control.
+    """Return the anytime-valid p-value of equal rates of missing values in an arm and the control.
 
     >>> round(p_value((20, 10.0, 5.0)), 4), p_value((20, 1.0, 5.0))
     (0.0058, 1.0)
@@ -75,7 +75,7 @@ def differs(row: LackingRow) -> bool:
 
 
 def is_counted(design: Design) -> bool:
-    """Return whether units of a metric may lack a value, so that such units are counted."""
+    """Return whether units may lack a value of the metric, so that they have to be counted."""
     measure = design.measure
     return measure is not None and measure.window is not None and measure.may_lack
 

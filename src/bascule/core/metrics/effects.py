@@ -82,7 +82,7 @@ class Effect:
         return replace(self, difference=difference, low=low, high=high)
 
     def of(self, arm: str) -> Effect:
-        """Return the effect as the mean of one of its arms less that of the other.
+        """Return the effect as the mean of `arm` less that of the other arm.
 
         >>> Effect("a", "b", 1.0, -1.0, 3.0, 0.05, "proven").of("b").interval
         (-1.0, -3.0, 1.0)
@@ -133,7 +133,7 @@ def signed(design: Design, effects: Iterable[Effect]) -> tuple[Effect, ...]:
 
 
 def effects_of(design: Design, advantages: tuple[Effect, ...]) -> tuple[Effect, ...]:
-    """Return the effects for advantages, with the opposite sign if the goal is to decrease."""
+    """Convert advantages to effects: the sign changes if the goal is to decrease outcomes."""
     if design.goal == "increase":
         return advantages
     return tuple(advantage.negative for advantage in advantages)
@@ -188,7 +188,7 @@ def _shown(
         # A decision depends on the current evidence, which may not have been stored yet.
         known = ((low, high) for _, low, high in procedure.known_differences(statistics))
         kept = intersected(kept, known)
-    # With unequal units from the start nothing was kept of a pair: then the wider interval counts.
+    # A pair that never had equal units has no stored interval: its current one is used.
     endless = (-math.inf, math.inf)
     return tuple(
         latest if pair == endless else pair for pair, latest in zip(kept, now, strict=True)
@@ -251,7 +251,7 @@ def lifts(design: Design, statistics: AnyStatistics) -> dict[str, tuple[float, f
         if arm > control:
             listed[name] = float(low), float(high)
         else:
-            # These bounds are relative to the treatment, which comes first and is not below 0.
+            # These bounds are relative to the treatment, the first arm, whose mean is not negative.
             highest = 1.0 / (1.0 + low) - 1.0 if low > -1.0 else math.inf
             listed[name] = 1.0 / (1.0 + high) - 1.0, highest
     return listed
@@ -318,7 +318,7 @@ def contrasts(
 
 
 def mean_radius(outcome: Outcome, arm: ArmStatistics, level: float) -> float:
-    """Return the radius of an arm's mean, which is valid at any time and for any sampling.
+    """Return a radius around an arm's mean that holds at any time and for any sampling.
 
     Each end fails with probability at most `level`; asymptotically where the spread is estimated.
 
@@ -347,7 +347,7 @@ def _spread(outcome: Outcome, arm: ArmStatistics) -> float:
 def _known_lift(
     three: tuple[float, float, float], mean: float | None, bounds: tuple[float, float]
 ) -> tuple[float | None, float, float]:
-    """Return the lift and its bounds, cut off at 0 if the interval of the difference is."""
+    """Return the lift and its given bounds, cut off at 0 if the difference has a proven sign."""
     if mean is None or mean <= 0.0:
         return None, -math.inf, math.inf
     (difference, low, high), (lowest, highest) = three, bounds
@@ -365,7 +365,7 @@ def _relative(
     if mean is None or mean <= 0.0:
         return None, -math.inf, math.inf
     difference, low, high = three
-    # The control's mean lies between these.
+    # Lower and upper bound of the control's mean.
     least, most = mean - radius, mean + radius
     if least <= 0.0:
         return difference / mean, -math.inf, math.inf

@@ -1,4 +1,4 @@
-"""The rule of guardrails on numbers and flat arrays: what may be shipped, and what ends a test.
+"""Guardrails as functions of numbers and arrays: what may be shipped, and what ends a test.
 
 `core.metrics.guardrails` and `core.progress` call these functions with the data of a test, and the
 simulator compiles them. `standings` has one number for each arm of the first guardrail, then of
@@ -36,7 +36,7 @@ def look_is_due(before: int, after: int, guardrails_decide: bool) -> bool:
 
 
 def standing_of(low: float, high: float, margin: float, harmful: bool) -> int:
-    """Return the standing of an arm that is better than the control by `low` to `high`.
+    """Classify an arm on a guardrail by the interval of its advantage over the control.
 
     Stored intervals never grow, so an arm that is beyond its margin without being harmful stays
     there, and is never shipped.
@@ -54,7 +54,7 @@ def standing_of(low: float, high: float, margin: float, harmful: bool) -> int:
 
 
 def is_harmful(high: float, line: float) -> bool:
-    """Return whether an arm that is better than the control by at most `high` is harmful."""
+    """Return whether an arm is harmful: `high`, the most it can be better by, is below -`line`."""
     return high < -line
 
 
@@ -133,7 +133,7 @@ def shipped(
     says: int,
     control: int,
 ) -> int:
-    """Return the decision, given the winner on the primary metric, if not all arms are harmful.
+    """Return the decision of a test in which some treatment is not harmful, from `winner`.
 
     In a rollout the guardrails alone decide, for the first arm in the order of the design that all
     of them allow. If no difference matters the control stays, and with guardrails it has to be

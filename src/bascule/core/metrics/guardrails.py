@@ -34,7 +34,7 @@ Blocks = Sequence[Sequence[ArmStatistics] | None]
 
 @dataclass(frozen=True, slots=True)
 class MetricView:
-    """The results of a metric: its effects against the control, and the standing of each arm.
+    """The results of a metric: its effects against the control, and a `Standing` for each arm.
 
     `standings` has one entry for each arm; the control's is "within margin".
     """
@@ -46,14 +46,14 @@ class MetricView:
 
 
 def empty_metrics(design: Design) -> tuple[Statistics, ...]:
-    """Return the statistics of all other metrics before the first unit."""
+    """Return the statistics of all metrics but the primary one before the first unit."""
     return tuple(Statistics.empty(len(design.arms)) for _ in design.metrics)
 
 
 def with_lacking(
     design: Design, statistics: Statistics, units: Sequence[int], lacking: Sequence[int]
 ) -> Statistics:
-    """Return the statistics of a metric with a block's units, and those of them without a value."""
+    """Add to a metric's statistics how many units of a block have no value of the metric."""
     if not any(lacking) and not statistics.lacking:
         return statistics
     rows = coverage.with_block(statistics.lacking, units, lacking, design.control_index)
@@ -67,7 +67,7 @@ def _advantages(design: Design, statistics: Statistics) -> list[Difference]:
 
 
 def standing(design: Design, number: int, statistics: Statistics, arm: int) -> Standing:
-    """Return the standing of an arm on a guardrail; "open" while too many values are missing."""
+    """Return the result of an arm on a guardrail; "open" while too many values are missing."""
     metric = design.metrics[number]
     metric_statistics = (statistics.metrics or empty_metrics(design))[number]
     low, high = metric_statistics.bounds[arm] if metric_statistics.bounds else (-math.inf, math.inf)
@@ -122,7 +122,7 @@ def harmed(statistics: Statistics) -> dict[int, tuple[int, ...]]:
 
 
 def metric_views(design: Design, statistics: Statistics) -> tuple[MetricView, ...]:
-    """Return the results of every other metric, with current intervals.
+    """Return the results of all metrics but the primary one, with current intervals.
 
     >>> import bascule as bs
     >>> latency = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=5)

@@ -94,7 +94,7 @@ class Measure:
         return arrived + float(self.window)
 
     def matures(self, arrived: float) -> float:
-        """Return when a unit that arrived at `arrived` has its outcome."""
+        """Return when the outcome of a unit that arrived at `arrived` is final."""
         return self.closes(arrived) + float(self.grace)
 
     @property
@@ -104,7 +104,7 @@ class Measure:
 
     @property
     def may_lack(self) -> bool:
-        """Whether a unit without events has no value; a sum over no events has one, 0.
+        """Whether a unit without events lacks a value; by default a sum does not, as it is 0.
 
         >>> Measure("7d").may_lack, Measure("7d", "mean", "zero").may_lack
         (False, True)
