@@ -42,7 +42,7 @@ class Outcome(Declared, Limits, ABC):
     """Whether a unit gives an outcome at every stage, instead of a single one."""
 
     lacks: ClassVar[tuple[str, ...]] = ()
-    """Options of designs and plans, and uses, that the model does not support."""
+    """Options of designs and plans, and other uses, that the model does not support."""
 
     binary: ClassVar[bool] = False
     """Whether an outcome is 0 or 1, so that a mean is a probability."""
@@ -84,7 +84,7 @@ class Outcome(Declared, Limits, ABC):
 
     @property
     def sigma(self) -> float:
-        """The sub-Gaussian spread that is known or follows from limits; infinite if none is."""
+        """The sub-Gaussian spread, stated or from the limits; infinite without either."""
         return math.inf
 
     @property
@@ -122,11 +122,11 @@ class Outcome(Declared, Limits, ABC):
         return self.sigma**2 if self.known_spread else None
 
     def expecting(self, spread: float) -> Self:
-        """Return the model with this expected spread, if it has such a field that is not set."""
+        """Return the model with this expected spread, if it takes one and none is set."""
         return self
 
     def reflected(self, value: float) -> float:
-        """Return an outcome or mean reflected within the limits, or at 0 without limits.
+        """Return an outcome or mean mirrored at the middle of the limits, or at 0 without limits.
 
         >>> import bascule as bs
         >>> bs.Bounded(0, 10).reflected(2.0), bs.Gaussian(1).reflected(2.0)

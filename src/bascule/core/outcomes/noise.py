@@ -48,7 +48,7 @@ class NoiseModel(Limits):
     __slots__ = ()
     kind: str
     follows_mean: ClassVar[bool] = True
-    """Whether outcomes move with the mean of their arm within the limits."""
+    """Whether the distribution of an arm's outcomes follows the mean that is set for the arm."""
 
     @property
     def means(self) -> tuple[float, ...] | None:
@@ -71,7 +71,7 @@ class NoiseModel(Limits):
         return None
 
     def reflected(self) -> Self:
-        """Return the noise of outcomes that are mirrored within their limits, or at 0."""
+        """Return the noise of outcomes mirrored at the middle of their limits, or else at 0."""
         return self
 
     def like_first(self, arms: int) -> Self:
