@@ -86,7 +86,7 @@ def lines_boundary(charges: FloatArray, log_threshold: float) -> float:
     >>> round(lines_boundary(np.ones(len(SLOPES)), math.log(20.0)), 3)
     7.72
     """
-    # At this total one slope alone reaches the threshold, so it is above the boundary. From
+    # At this total one slope alone reaches the threshold, so the total is above the boundary. From
     # there Newton's method on a convex function decreases to the boundary and never passes it.
     total = float(np.min((log_threshold + COSTS + charges) / SLOPES))
     if total == math.inf:
