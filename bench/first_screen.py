@@ -33,15 +33,16 @@ PROBLEMS = [
 
 
 class Row(NamedTuple):
-    """A design: days and conversions lost at the lift; percentages of wrong winners.
+    """A design: days and conversions lost at the lift; percentages of right and wrong winners.
 
-    `winners` are the tests without a difference that declare a winner, and `wrong` the tests at the
-    lift that declare the worse arm the winner.
+    `found` are the tests at the lift that declare the better arm the winner, `wrong` those that
+    declare the worse one, and `winners` the tests without a difference that declare one.
     """
 
     name: str
     days: float
     lost: float
+    found: float
     winners: float
     wrong: float
 
@@ -56,8 +57,8 @@ def row(name: str, design: bs.Design) -> Row:
     """Return what a design does at the lift and without a difference."""
     found, equal = played(design, MEANS), played(design, MEANS[:1] * 2)
     days, lost = found.decision_time.mean() / PER_DAY, found.regret.mean()
-    winners = 100 * float((equal.winner >= 0).mean())
-    return Row(name, float(days), float(lost), winners, 100 * found.error_rate)
+    right, winners = (100 * float(share.mean()) for share in (found.winner == 1, equal.winner >= 0))
+    return Row(name, float(days), float(lost), right, winners, 100 * found.error_rate)
 
 
 def rows() -> list[Row]:
@@ -76,7 +77,10 @@ def rows() -> list[Row]:
         max_units=DEADLINE * PER_DAY,
     )
     return [
-        Row("fixed-horizon test", fixed.days, fixed.cost, 100 * plan.request.error, 0.0),
+        Row(
+            *("fixed-horizon test", fixed.days, fixed.cost),
+            *(100 * plan.request.power, 100 * plan.request.error, 0.0),
+        ),
         row("bandit", bandit),
         row("even split with early stopping", plan.even_point.design),
         row("bascule", plan.design),
@@ -85,10 +89,11 @@ def rows() -> list[Row]:
 
 def print_table() -> None:
     """Print the table."""
-    print("| | days | conversions lost | winners without a difference | worse winners |")
-    print("|---|---|---|---|---|")
-    for name, days, lost, winners, wrong in rows():
-        print(f"| {name} | {days:.2f} | {lost:.1f} | {winners:.1f} % | {wrong:.1f} % |")
+    print("| | days | conversions lost | found | winners without a difference | worse winners |")
+    print("|---|---|---|---|---|---|")
+    for name, days, lost, *shares in rows():
+        shown = " | ".join(f"{share:.1f} %" for share in shares)
+        print(f"| {name} | {days:.2f} | {lost:.1f} | {shown} |")
 
 
 def print_plans() -> None:

@@ -17,10 +17,12 @@ from bascule.core.evidence.calibration import Guarantee
 from bascule.core.inputs.extras import require
 from bascule.core.inputs.serialization import finite_data
 from bascule.core.metrics.effects import Contrast, Effect
-from bascule.core.metrics.guardrails import Standing
+from bascule.core.metrics.guard_rule import all_harmed, is_harmful, shipped, standing_of
+from bascule.core.metrics.guardrails import STANDINGS, Standing
 from bascule.core.metrics.metric import DIRECTION, Decides
 from bascule.core.presenter import Reported, presenter
 from bascule.core.procedures.base import Decision
+from bascule.core.types import NOBODY
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -190,14 +192,14 @@ class Analysis(Reported):
 
     @property
     def held_by(self) -> dict[str, Standing]:
-        """The guardrails that block the winner: those that it harms, or may harm ("open")."""
+        """The guardrails that keep the winner from being shipped, with its standing on each."""
         if self.decision is None or self.decision.arm is None:
             return {}
         winner = self.decision.name
         return {
             metric.name: metric.standings[winner]
             for metric in self.metrics
-            if metric.metric is not None and metric.standings.get(winner) in ("harmed", "open")
+            if metric.standings.get(winner, "within margin") != "within margin"
         }
 
     def judged(self, metric: LogMetric) -> Analysis:
@@ -206,16 +208,19 @@ class Analysis(Reported):
         The probability that an arm worse by the margin or more is found within the margin is at
         most the metric's error, since its interval would have to fail.
         """
+        standings: dict[str, Standing] = {}
+        if metric.margin is None:
+            return replace(self, metric=metric, standings=standings)
         bounds = [(contrast.treatment, contrast.low, contrast.high) for contrast in self.contrasts]
         if self.evidence.once:
             control = self.arms[0].name
-            bounds = [(one.first, one.low, one.high) for one in self.once if one.second == control]
-        standings: dict[str, Standing] = {}
-        for treatment, *ends in bounds if metric.margin is not None else ():
+            bounds = [
+                (look.first, look.low, look.high) for look in self.once if look.second == control
+            ]
+        for treatment, *ends in bounds:
             low, high = sorted(DIRECTION[metric.goal or "increase"] * end for end in ends)
-            harmed = metric.harm_line is not None and high < -metric.harm_line
-            within = metric.margin is not None and low > -metric.margin
-            standings[treatment] = "harmed" if harmed else "within margin" if within else "open"
+            harmful = metric.harm_line is not None and is_harmful(high, metric.harm_line)
+            standings[treatment] = STANDINGS[standing_of(low, high, metric.margin, harmful)]
         return replace(self, metric=metric, standings=standings)
 
     def by_guardrails(self, design: Design) -> Analysis:
@@ -229,15 +234,22 @@ class Analysis(Reported):
         error = max(metric.error for metric in design.guardrails)
         decision = None
         if len(rails) == len(wanted):
-            says = {arm: {metric.standings.get(arm) for metric in rails} for arm in design.arms}
-            treatments = [arm for arm in design.arms if arm != design.control_arm]
-            ready = [arm for arm in treatments if says[arm] == {"within margin"}]
-            if ready or all("harmed" in says[arm] for arm in treatments):
-                name = [*ready, design.control_arm][0]
+            control, arms = design.control_index, len(design.arms)
+            standings = [
+                STANDINGS.index(metric.standings.get(arm, "open"))
+                for metric in rails
+                for arm in design.arms
+            ]
+            active = [0] * arms
+            size = (arms, len(rails))
+            winner = shipped(NOBODY, True, active, standings, *size, len(rails), control)
+            stopped = all_harmed(active, standings, *size, control)
+            if winner != NOBODY or stopped:
+                name = design.arms[control if stopped else winner]
                 harm = [metric.name for metric in rails if "harmed" in metric.standings.values()]
                 decision = Decision(
                     *(self.design.arms.index(name), name, error, rails[0].guarantee),
-                    harm=() if ready else tuple(harm),
+                    harm=tuple(harm) if stopped else (),
                     by="guardrails",
                 )
         nothing: dict[str, Any] = {"decided": None, "days_left": None, "saved": None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -45,6 +46,15 @@ def test_a_guardrail_judges_the_winner(
     assert words in str(found)
     assert found.to_dict()["metrics"][0]["standings"] == {"green": standing}
     assert "margin 10" in found.html()
+
+
+@pytest.mark.parametrize("looks", [None, 1])
+def test_a_winner_beyond_a_margin_that_is_no_harm_is_not_shipped(looks: Literal[1] | None) -> None:
+    """Live tests have the same standing: the interval lies wholly beyond the margin."""
+    latency = replace(LATENCY, harm="never")
+    found = bs.analyze(log(25.0), "bought", metrics=[latency], looks=looks)
+    assert found.held_by == {"latency": "beyond margin"}
+    assert "do not ship it, it is worse than the margin allows on latency" in str(found)
 
 
 def test_rows_have_every_metric_and_treatment_minus_control() -> None:

@@ -36,7 +36,8 @@ def copy_error(error: BaseException) -> BaseException:
         # An error that cannot be copied is shared.
         return error
     copied.__cause__ = error.__cause__
-    return copied
+    # Some packages make copies of errors keep their tracebacks.
+    return copied.with_traceback(None)
 
 
 class Job(NamedTuple):

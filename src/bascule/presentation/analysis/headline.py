@@ -187,13 +187,19 @@ def metric_words(analysis: Analysis) -> str:
 def held_words(analysis: Analysis) -> str:
     """Say which guardrails keep the winner from being shipped."""
     held = analysis.held_by
-    harmful = [name for name, standing in held.items() if standing == "harmed"]
-    if harmful:
-        return f"; do not ship it, it is harmful on {' and '.join(harmful)}"
-    if held:
-        return f"; it is not shown yet to stay within the margin of {' and '.join(held)}"
+    for standing, words in HOLDS.items():
+        names = [name for name, found in held.items() if found == standing]
+        if names:
+            return f"; {words} {' and '.join(names)}"
     return ""
 
+
+HOLDS = {
+    "harmed": "do not ship it, it is harmful on",
+    "beyond margin": "do not ship it, it is worse than the margin allows on",
+    "open": "it is not shown yet to stay within the margin of",
+}
+"""What is said of a winner that guardrails keep from being shipped; the worst comes first."""
 
 MOST_NAMES = 4
 """Maximum number of arms that a question names; of more it gives the number."""

@@ -8,7 +8,7 @@ from typing import get_args
 
 from fastapi import APIRouter, Request, Response
 
-from bascule.live.storage.state import Phase
+from bascule.live.api import State
 from bascule.service.api.schemas import answers
 from bascule.service.auth.access import viewer
 from bascule.service.responses import DataResponse, Problem, unavailable
@@ -60,7 +60,7 @@ async def measure(request: Request) -> Response:
     def write() -> bytes:
         states = Counter(entry.state for entry in entries)
         states["unreadable"] = len(state.directory.damaged)
-        for name in (*get_args(Phase), "unreadable"):
+        for name in (*get_args(State), "unreadable"):
             metrics.experiments.labels(name).set(states[name])
         return metrics.text()
 
