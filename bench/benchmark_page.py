@@ -416,6 +416,8 @@ Our rows of the first table, by the product itself:
 - R. Johari, P. Koomen, L. Pekelis, D. Walsh, *Always valid inference: continuous monitoring of A/B tests*, Operations Research 2022 (mSPRT)
 - M. Lindon, D. W. Ham, M. Tingley, I. Bojinov, arXiv 2210.08589 (mSPRT as it is run here)
 - S. R. Howard, A. Ramdas, J. McAuliffe, J. Sekhon, *Time-uniform, nonparametric, nonasymptotic confidence sequences*, Annals of Statistics 2021 (GAVI)
+- I. Waudby-Smith, A. Ramdas, *Estimating means of bounded random variables by betting*, JRSS B 2024 (the kind of bets by which ours judges 0/1 outcomes)
+- C. Qin, D. Russo, *Optimizing adaptive experiments: a unified approach to regret minimization and best-arm identification*, arXiv 2402.10592 (the same trade-off as here, in the limit of many units; not played)
 - M. Schultzberg, S. Ankargren, [Choosing a sequential testing framework](https://engineering.atspotify.com/2023/03/choosing-sequential-testing-framework-comparisons-and-discussions/), Spotify 2023
 - N. Podlozhniy, [Sequential testing guide](https://npodlozhniy.github.io/posts/sequential-testing), 2024
 - A. Granholm, A. K. G. Jensen, T. Lange, B. S. Kaas-Hansen, *adaptr*, JOSS 2022, and the [README of its version 1.4.0](https://github.com/INCEPTdk/adaptr)

@@ -93,6 +93,7 @@ def test_what_cannot_be_a_rule_is_explained(file: Path, text: str, message: str)
         named_rule(text.replace("{file}", str(file)))
 
 
+@pytest.mark.slow
 def test_frontier_and_audit_take_a_rule_of_a_file(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -157,6 +157,7 @@ def test_text_in_a_sample_gets_one_line(capsys: pytest.CaptureFixture[str], tmp_
     assert err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_rollout_is_planned_with_its_guardrails(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -100,6 +100,7 @@ def test_a_winner_beyond_its_margin_ends_the_test(store: bs.Store, clock: bs.Man
     assert sum(arm.units for arm in status.arms) < 100
 
 
+@pytest.mark.slow
 def test_a_winner_may_wait_for_its_guardrail_far_beyond_the_horizon(
     store: bs.Store, clock: bs.ManualClock
 ) -> None:

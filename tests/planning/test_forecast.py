@@ -34,6 +34,7 @@ def test_predicted_and_played_agree_though_the_deadline_cuts(tilt: float) -> Non
     assert expected.p50_days == pytest.approx(seen.p50_days, rel=0.15)
 
 
+@pytest.mark.slow
 def test_a_covariate_also_shortens_a_test_without_an_effect() -> None:
     numbers = {"covariate": "before", "correlation": 0.8, "units_per_day": 2000}
     request = bs.PlanRequest(bs.Numeric(5), 20, "2%", guarantee="asymptotic", **numbers)  # type: ignore[arg-type]

@@ -88,6 +88,7 @@ def test_the_median_is_the_difference(
     ],
     ids=["futility", "cap before the horizon", "cap without a horizon"],
 )
+@pytest.mark.slow
 def test_over_all_ends_half_of_the_estimates_are_too_large(
     outcome: Outcome, rule: bs.Tilt, most: int | None
 ) -> None:

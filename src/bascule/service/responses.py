@@ -124,7 +124,10 @@ def problem_of(error: Exception) -> Problem:
         return unavailable(str(error))
     # The message names the database: that is for the log, not for callers.
     log("store failed", level="error", detail=str(error))
-    return unavailable("the store did not answer: nothing of this request was kept, repeat it")
+    return unavailable(
+        "the store did not answer, and may have kept a part of this request: repeat it "
+        "(an outcome with an id counts once)"
+    )
 
 
 def unavailable(detail: str) -> Problem:

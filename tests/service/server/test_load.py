@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.service.callers import prepare
 from tests.service.load import endure
 from tests.service.running import Program
 
 
+@pytest.mark.slow
 def test_a_service_holds_under_load(tmp_path: Path, programs: list[Program]) -> None:
     path = tmp_path / "shop.db"
     keys = prepare(path)

@@ -222,6 +222,7 @@ class Load:
             client.close()
 
 
+@pytest.mark.slow
 def test_a_killed_worker_loses_nothing_and_the_others_go_on(
     new_database: Callable[[], str], programs: list[Program]
 ) -> None:
@@ -283,6 +284,7 @@ def test_the_first_full_collections_exempt_what_is_in_use(monkeypatch: pytest.Mo
     assert len(freezes) == FREEZES
 
 
+@pytest.mark.slow
 def test_a_log_that_nobody_reads_does_not_stop_the_service(tmp_path: Path) -> None:
     path = tmp_path / "shop.db"
     with bs.open(path) as store:

@@ -67,6 +67,7 @@ def test_the_page_the_service_and_the_command_line_give_the_same_answer(
     assert {**page.design.to_dict()["rule"], **rule} == page.design.to_dict()["rule"]
 
 
+@pytest.mark.slow
 def test_hints_of_a_plan_are_spelled_as_the_fields_of_the_form() -> None:
     request = Form.read({"window": "7d", "lift": "20%", "delay": "1d"}).request()
     plan = first_stage(request)
