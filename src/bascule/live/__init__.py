@@ -1,4 +1,4 @@
-"""Running experiments and their storage."""
+"""Live tests: experiments that run on real traffic, and the stores that keep them."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from bascule.core.errors import ClockError
 from bascule.core.inputs.durations import seconds
 
 _BOOT_TIME = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
-# How long the machine has been running, in seconds; with the time it slept, where that is known.
+# Seconds since the machine was started, including sleep if the system can tell.
 _running: Callable[[], float] = (
     time.monotonic if _BOOT_TIME is None else partial(time.clock_gettime, _BOOT_TIME)
 )
@@ -87,11 +87,11 @@ class ClockGuard:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.kind = "machine" if isinstance(clock, SystemClock) else "given"
-        # The machine's time at the last reading, and how long it had been running then.
+        # At the last reading: the machine's time, and the seconds since it was started.
         self._last = time.time(), _running()
 
     def now(self, kind: str, database_time: float | None = None) -> float:
-        """Return the time for an experiment that was created on that `kind` of clock.
+        """Return the time for an experiment created on a clock of a `kind`: "machine" or "given".
 
         `database_time` is what the database's own clock says at this moment, if it has one.
         """
@@ -131,7 +131,7 @@ class ClockGuard:
 
 
 def moment(now: float) -> datetime:
-    """Return the time of a clock as a `datetime`, limited to the range of the calendar.
+    """Return seconds since 1970 as a `datetime`, limited to the years that it can represent.
 
     >>> moment(0.0).isoformat(), moment(-1e12).isoformat()
     ('1970-01-01T00:00:00+00:00', '0001-01-01T00:00:00+00:00')

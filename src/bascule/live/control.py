@@ -36,14 +36,14 @@ def running_time(control: Control, now: float) -> float:
 
 
 def places_left(phase: Phase, state: ExperimentState) -> int:
-    """Return the number of free places in the open block that the next units still fill."""
+    """Return how many more units the open block admits, 0 if it is no longer filled."""
     return state.enrolment.left if phase in FILLING and state.ending.verdict is None else 0
 
 
 def for_next_block(
     audience: Audience | None, is_guarded: bool, state: ExperimentState, now: float
 ) -> Control:
-    """Return the control with the share of the traffic for a block that begins now.
+    """Return the operators' settings with the share of the traffic for a block that begins now.
 
     A ramp follows the time for which the test has run. With guardrails, its next step waits until a
     unit enrolled since the previous step has counted: otherwise nothing would guard the step.
@@ -73,7 +73,7 @@ def blocks_to_begin(design: Design, state: ExperimentState, block: Block, more: 
 
 
 class Admission(NamedTuple):
-    """The admitted units in order, and why each other one is refused: `state`, or the audience."""
+    """The admitted units in order, and the reason why each of the other units is refused."""
 
     admitted: list[str]
     refused: dict[str, str]

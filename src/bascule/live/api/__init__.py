@@ -1,4 +1,4 @@
-"""The interface of live tests: what programs, the command line and the service call."""
+"""Functions and classes of live tests for programs, the command line and the service."""
 
 from __future__ import annotations
 

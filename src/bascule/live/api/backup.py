@@ -39,7 +39,7 @@ from bascule.live.storage.schema import VERSION_TABLE, check_version, schema_pro
 ROWS_AT_ONCE = 5000
 
 COMPUTED = re.compile(r"\b(CHECK|GENERATED|AS|USING)\b", re.IGNORECASE)
-"""SQL words of computed or checked columns, which no table of a store has."""
+"""SQL keywords of computed columns and checks; a file with one of them in a table is refused."""
 
 SESSIONS = "service_sessions"
 """Table of sign-in sessions, which are not restored: users sign in again."""
@@ -192,7 +192,7 @@ def copy_rows(
 
 
 def _check_texts(table: str, names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Raise `InputError` if a value is bytes, or text with a NUL, which PostgreSQL rejects."""
+    """Raise `InputError` if a value is bytes or has a NUL character, which PostgreSQL rejects."""
     for row in rows:
         for name, value in zip(names, row, strict=True):
             if isinstance(value, bytes) or (isinstance(value, str) and "\0" in value):
@@ -244,7 +244,7 @@ def _check_pages(path: Path, name: str) -> None:
 
 
 def _is_strange(kind: str, sql: str) -> bool:
-    """Whether a schema object of a file contains code that no store has."""
+    """Whether a table, index or trigger of a file has code that bascule's own schema lacks."""
     if kind == "table":
         return COMPUTED.search(sql) is not None
     if kind == "index":
@@ -273,7 +273,7 @@ def new_store(target: Path) -> Iterator[Connection]:
         raise InputError("file", f"{target} already exists: give another name")
     if not target.parent.is_dir():
         raise InputError("file", f"the folder {target.parent} does not exist: create it first")
-    # The file has hashes of keys and names of units.
+    # Private, since the file has the names of units and the hashes of API keys.
     with (
         replacing(target, private=True) as path,
         closing(Database(str(path))) as copy,
@@ -324,7 +324,7 @@ def _keep_numbers(connection: Connection) -> None:
 
 @contextmanager
 def _written(location: str) -> Iterator[Connection]:
-    """Yield a transaction on a PostgreSQL database, with the longer time limit of a copy."""
+    """Yield a transaction on a PostgreSQL database that may last as long as copying a store."""
     with closing(Database(location)) as database, database.writing() as connection:
         connection.execute(text("SET LOCAL statement_timeout = 0"))
         connection.execution_options(client_seconds=LONGEST_COPY)

@@ -19,7 +19,7 @@ def read_design(
     measure: Measure | None = None,
     reports: Reports | None = None,
 ) -> Design:
-    """Return a design from a `Design`, plain data or a file, completed by the other arguments."""
+    """Read a design from a `Design`, plain data or a file; add `measure` and `reports` if given."""
     if isinstance(design, Mapping):
         design = Design.from_dict(dict(design))
     if isinstance(design, str | Path):
@@ -34,7 +34,7 @@ def read_design(
 
 
 def check_readable(design: Design) -> None:
-    """Raise `InputError` unless a design can be read again as it is stored.
+    """Raise `InputError` unless reading the stored form of a design gives the same design.
 
     A rule or an outcome model that is not registered cannot: nobody could use the test then.
     """

@@ -1,4 +1,4 @@
-"""The data of a unit in a store, and its erasure: on request, or by age."""
+"""Return and erase the data of a unit in a store; old units can also be erased by age."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _OLD_EXCLUDED = (
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """Numbers of units of an experiment that an erasure by age erased and kept."""
+    """How many units of an experiment an erasure by age has erased, and how many it has kept."""
 
     experiment: str
     erased: int
@@ -101,7 +101,7 @@ class ErasableStore(StoreContext):
         return {"unit": named, "experiments": data}
 
     def erase(self, unit: str | int, experiments: Sequence[str] | None = None) -> tuple[str, ...]:
-        """Erase a unit in all experiments, or in some; return the names of those that had it.
+        """Erase a unit in all or some experiments; return the names of the experiments that had it.
 
         Its name, event ids, times, covariates and excluded outcomes are deleted. Its counted value
         stays as a number without a name, so that statistics and decisions stay and can be verified.
@@ -121,7 +121,7 @@ class ErasableStore(StoreContext):
         return tuple(names.values())
 
     def erase_older(self, age: float | str, *, running: bool = False) -> tuple[Expired, ...]:
-        """Erase units of ended experiments that were enrolled more than `age` (as "90d") ago.
+        """Erase units that were enrolled more than `age` (such as "90d") ago in ended experiments.
 
         With `running`, also those of running experiments: a unit that comes back there counts as a
         new one, and may get another arm.
@@ -181,7 +181,7 @@ def _entry(columns: Sequence[str], row: Sequence[Any]) -> dict[str, Any]:
 
 
 def _erase_before(store: StoreContext, number: int, name: str, before: float) -> int:
-    """Erase the units of an experiment that came before a time, and return their number."""
+    """Erase the units of an experiment that were enrolled before a time; return how many."""
     erased, last = 0, -1
     while True:
         with store.reading() as connection:

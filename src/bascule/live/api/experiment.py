@@ -35,7 +35,7 @@ MOST_POINTS = 400
 
 
 class Experiment(ExperimentUnits):
-    """A live test; `Store.create` makes it, and `Store.get` returns it again.
+    """A live test in a store: created by `Store.create`, and found again by `Store.get`.
 
     >>> import bascule as bs
     >>> store = bs.open(":memory:")
@@ -57,7 +57,7 @@ class Experiment(ExperimentUnits):
         return self._loaded().phase
 
     def settle(self) -> None:
-        """Fold all matured units into the statistics; other calls fold only a few at a time."""
+        """Add all units with complete outcomes to the statistics; other calls add only some."""
         loaded = self._loaded()
         if is_settled(loaded, self.store.runner.now(loaded)):
             return
@@ -152,7 +152,7 @@ class Experiment(ExperimentUnits):
 
     @property
     def is_released(self) -> bool:
-        """Whether everyone gets the winner, because it was released."""
+        """Whether the winner was released, so that everyone is served it."""
         return self._loaded().state.control.released
 
     @property
@@ -183,7 +183,7 @@ class Experiment(ExperimentUnits):
         self._move("start", ("ready", "paused"), "running")
 
     def pause(self) -> int:
-        """Stop enrolling once the open block is full; return the number of places left in it.
+        """Stop enrolling once the current block is full; return the number of places left in it.
 
         The next units that arrive fill these places, so that nobody can choose the moment at which
         a place is filled whose arm may be known. Units in the test keep their arm, and their
@@ -200,7 +200,7 @@ class Experiment(ExperimentUnits):
         self._do(lambda work: change.stop(work, since, to))
 
     def knob(self, **named: float | None) -> None:
-        """Turn the knob, from the next unit or the next block on; the guarantee stays.
+        """Change the rule's knob from the next unit or block on; the error guarantee stays valid.
 
         Pass it by its name: `knob(tilt=5)` with Tilt, `knob(alpha=2)` with UCB, and for another
         rule the name of that rule's knob. docs/research/live.md has the proof.
@@ -216,7 +216,7 @@ class Experiment(ExperimentUnits):
         self._do(lambda work: change.turn_knob(work, knob, value))
 
     def set_share(self, share: float) -> int:
-        """Set the share of the traffic to admit from the next block on; enrolled units stay.
+        """Set the share of the traffic to admit, from the next block on; enrolled units remain.
 
         A schedule (`ramp`) ends. Return how many places of the open block are left, which the next
         units fill at the previous share. docs/research/enrolment.md

@@ -45,11 +45,11 @@ _TABLES = {
         "ORDER BY o.number, o.id LIMIT ?"
     ),
 }
-"""Query for a page of each table, in the order of an index. Its first columns are the key of a row;
+"""For each table, the query for a page of rows, sorted by key. The first columns are a row's key;
 the next page begins after the key of the last row."""
 
 START = {"assignments": (-1,), "outcomes": (-1, -1)}
-"""Key of each table that sorts before the keys of all its rows."""
+"""For each table, a key that sorts before the keys of all rows."""
 
 
 def export(
@@ -92,7 +92,7 @@ def export(
 
 
 def columns_of(design: Design, table: str, metric: str | None = None) -> tuple[str, ...]:
-    """Return the columns of an exported table; a test's covariates come after those of every test.
+    """Return the columns of an exported table; the covariates of the design come last.
 
     Outcomes of a ratio have `per` at the end: the denominator, with the numerator in `value`.
 
@@ -114,7 +114,7 @@ def some_rows(
     names: bool = True,
     metric: str | None = None,
 ) -> tuple[list[tuple[Any, ...]], tuple[int, ...] | None]:
-    """Return a page of assignments or outcomes, and the key to continue after; None at the end.
+    """Return a page of assignments or outcomes, and the key after which the next one starts if any.
 
     Times are written as text. Outcomes are those of a metric, the primary one if none is named.
     Without `names`, units have numbers in place of their names, the same in both tables, and events

@@ -24,7 +24,7 @@ from bascule.live.storage.state_json import DAMAGE
 from bascule.live.storage.statements import fetch
 from bascule.live.transactions.settle import is_settled
 
-# With CROSS JOIN SQLite takes the tables in this order, and finds the unit by an index.
+# CROSS JOIN makes SQLite read the tables in this order, and find the unit by an index.
 _ARMS = (
     "SELECT e.id, a.arm FROM experiments e CROSS JOIN assignments a "
     "WHERE a.experiment = e.id AND a.unit = ?"
@@ -37,7 +37,7 @@ _LINKED_ARMS = (
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """An experiment as it was read last.
+    """An experiment as it was when it was last read from the store.
 
     `served` has the evaluation that the units of each arm get, and `oldest` is the time at which
     the oldest unit that has not counted yet was enrolled.
@@ -50,7 +50,7 @@ class Summary:
 
     @property
     def design(self) -> Design:
-        """The design, with the knob as it was set."""
+        """The design, with the current value of the knob."""
         return self.loaded.design
 
     @property
@@ -70,11 +70,11 @@ class Summary:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the status is up to date, with no matured unit that has still to count."""
+        """Whether the status is up to date: no unit can be counted, and no other step is due."""
         return is_settled(self.loaded, self.test.store.runner.now(self.loaded))
 
     def status(self) -> Status:
-        """Return the status as it was stored, without a query."""
+        """Return the status computed from the stored state, without a query."""
         return status_of(self.loaded, self.test.store.runner.now(self.loaded), self.oldest)
 
 
@@ -87,7 +87,7 @@ def alarm_names(store: Store) -> dict[int, list[str]]:
 def read_summaries(
     store: Store, known: Mapping[int, Summary]
 ) -> tuple[dict[str, Summary], dict[str, str]]:
-    """Return the readable experiments by name, and for each of the others why it cannot be read.
+    """Return the readable experiments, and the errors of the unreadable ones, both by name.
 
     One query finds all experiments; only those whose version is not in `known` are read again.
 
@@ -122,14 +122,14 @@ def read_summaries(
                 store.runner.notice_erasures(loaded)
                 test = summary.test if summary else Experiment(store, number, name, loaded)
                 summary = Summary(test, loaded, served, oldest)
-            # One that was deleted between the two queries is neither.
+            # An experiment that was deleted between the two queries is left out.
             if summary is not None:
                 summaries[name] = summary
     return summaries, damaged
 
 
 def readable_statuses(tests: Iterable[Experiment]) -> tuple[list[Status], dict[str, str]]:
-    """Return the readable statuses, and by name why the status of others cannot be read."""
+    """Return the statuses of readable experiments, and the errors of unreadable ones by name."""
     statuses: list[Status] = []
     damaged: dict[str, str] = {}
     for test in tests:
@@ -144,10 +144,10 @@ def readable_statuses(tests: Iterable[Experiment]) -> tuple[list[Status], dict[s
 def evaluations_of_unit(
     store: Store, summaries: Iterable[Summary], unit: str
 ) -> dict[int, Evaluation]:
-    """Return the evaluation of a unit in each experiment that it is in, by experiment number."""
+    """Return the arm to serve to a unit, and why, for each of its experiments, by their numbers."""
     by_number = {summary.test.id: summary for summary in summaries}
     with store.reading() as connection:
-        # A linked name has the arm of its identity, even if it had an arm of its own before.
+        # A linked name has the arm of the name it is linked to, even if it had another before.
         rows = [*fetch(connection, _ARMS, unit), *fetch(connection, _LINKED_ARMS, unit)]
         for number, one in by_number.items():
             names = one.loaded.state.names

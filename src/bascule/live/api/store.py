@@ -143,7 +143,7 @@ class Store(ErasableStore):
     def link(
         self, unit: str | int, other: str | int, experiments: Sequence[str] | None = None
     ) -> dict[str, str | None]:
-        """Link two names of one person in all open experiments; return the arm of both in each.
+        """Link two names of one person in all open experiments; return their common arm in each.
 
         With `experiments`, only in these. Call it at every sign-in, since an experiment that is
         created later does not know of the link. If an experiment cannot be read, it raises
@@ -236,14 +236,14 @@ class Store(ErasableStore):
         self.runner.forget(number)
 
     def backup(self, path: str | Path) -> None:
-        """Copy a snapshot of the store into a new SQLite file; it may be in use meanwhile."""
+        """Copy a snapshot of the store, which may be in use meanwhile, into a new SQLite file."""
         with self.reporting() as source:
             write_copy(source, Path(path))
 
     def import_experiment(
         self, path: str | Path, experiment: str | None = None, name: str | None = None
     ) -> Experiment:
-        """Verify an experiment of a backup or an exported store, add it, and return it.
+        """Verify an experiment in a backup or exported store, add it to this store, and return it.
 
         `experiment` selects one if the file has several, and `name` gives it another name.
         """
@@ -259,7 +259,7 @@ class Store(ErasableStore):
             return audit_entries(connection, name=name)
 
     def verify(self) -> tuple[Verification, ...]:
-        """Recompute every experiment from the raw log, and list rows that belong to none."""
+        """Recompute every experiment from the raw log; list rows that belong to no experiment."""
         with self.reporting() as connection:
             orphans = verify_orphans(connection, self._database.name)
         return (*(test.verify() for test in self.experiments()), orphans)
@@ -293,7 +293,7 @@ class Store(ErasableStore):
 
 @contextmanager
 def opened_store(location: str, actor: str) -> Iterator[Store]:
-    """Open a store for a block; if the block fails, a file that this created is removed if empty.
+    """Open a store for a `with` block; if the block fails, remove the file if it is new and empty.
 
     A mistake in a command must not leave an empty store behind; one with anything in it stays.
     """

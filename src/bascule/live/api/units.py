@@ -1,4 +1,4 @@
-"""The units of an experiment: assign them and record their outcomes, as awaitable jobs."""
+"""The units of an experiment: assign arms to them and record their outcomes."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from bascule.live.transactions.erase import link
 from bascule.live.transactions.record import record
 
 Covariates = Mapping[str, float]
-"""Covariates of a unit, which are known before it is assigned, by name."""
+"""Covariates of a unit, by name; they are known before the unit is assigned."""
 
 Outcomes = Iterable[tuple[Any, ...] | Event]
-"""Outcomes as users give them."""
+"""Outcomes as callers pass them: tuples or `Event` objects."""
 
 
 class Handle:
@@ -65,7 +65,7 @@ class Handle:
 
 
 class Calls(Handle):
-    """Methods of an experiment that return a `Reply`, which `send` runs or submits.
+    """Methods of an experiment; each makes a `Reply`, which `send` runs at once or queues.
 
     A reply has its result already if no transaction is needed: for a unit whose arm this program
     remembers. A mistake in the call, such as an empty name, raises at once; an error of the
@@ -100,7 +100,7 @@ class Calls(Handle):
         covariates: Covariates | None = None,
         strict: bool = False,
     ) -> Reply[str]:
-        """Assign a unit and return the arm to serve; it is on disk before this returns.
+        """Assign a unit and return the arm to serve; the assignment is on disk before this returns.
 
         A unit keeps the arm that it was assigned, until the winner is released to everyone, its arm
         is dropped, or the test is stopped for an arm. A test that takes no new units (paused, full,
@@ -205,7 +205,7 @@ class Calls(Handle):
         return self._send(Reply(self.assigning, items, read, ACTOR.get()))
 
     def _at_hand(self, unit: str) -> Answer | None:
-        """Return the evaluation of a unit if it needs no transaction, or None."""
+        """Return the answer for a unit whose arm is in memory, without a transaction, or None."""
         if unit not in self._known:
             return None
         self.store.check_open()
@@ -223,7 +223,7 @@ class Calls(Handle):
 
 
 def _answer(result: Answer | InputError) -> Answer:
-    """Return a transaction's answer for a unit, or raise the error of its call."""
+    """Return a transaction's answer for a unit, or raise the error that it returned instead."""
     if isinstance(result, InputError):
         raise copy_error(result)
     return result
@@ -232,10 +232,10 @@ def _answer(result: Answer | InputError) -> Answer:
 Given = ParamSpec("Given")
 
 RECORDED_AT_ONCE, EXCLUDED_AT_ONCE = 5000, 5000
-"""Maximum numbers of outcomes that a transaction records, and of excluded ones per query."""
+"""Maximum number of outcomes that a transaction records, and of excluded ones a query reads."""
 
 MOST_ROWS = 2**62
-"""A limit on rows that no table reaches."""
+"""Limit of a query that is to return all rows; no table has as many."""
 
 EXCLUDED = ("unit", "value", "at", "received", "event", "reason", "detail", "metric")
 """The fields of an excluded outcome."""
@@ -274,7 +274,7 @@ class ExperimentUnits(Handle):
         super().__init__(store, number, name, loaded)
         self.calls = Calls(store, number, name, loaded, store.queue.run)
         self.soon = Calls(store, number, name, loaded, store.queue.submit)
-        """The same methods, which here return a `Reply` at once, for futures and coroutines."""
+        """The same methods, but returning a `Reply` at once, for futures and coroutines."""
 
     assign = _running(Calls.assign)
     assign_many = _running(Calls.assign_many)
@@ -336,7 +336,7 @@ class ExperimentUnits(Handle):
         return [dict(zip(EXCLUDED, row[1:], strict=True)) for row in rows[:most]], last
 
     def excluded_counts(self) -> dict[str, int]:
-        """Count by reason the outcomes that were excluded, or counted as a limit of their range.
+        """Return, by reason, the number of outcomes that were excluded or capped at a limit.
 
         Those that came after the list was full are "not listed".
         """

@@ -1,1 +1,1 @@
-"""Group commit: the queue of pending jobs, futures and the bridge to event loops."""
+"""Group commit: requests wait in a queue, and one transaction writes many of them."""

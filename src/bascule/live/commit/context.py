@@ -22,12 +22,12 @@ from bascule.live.storage.queries import Loaded
 from bascule.live.transactions.unit_of_work import UnitOfWork
 
 ACTOR: ContextVar[str | None] = ContextVar("actor", default=None)
-"""The actor named in the audit log; None for the actor of the store."""
+"""The actor to name in the audit log; None stands for the actor given when the store was opened."""
 
 
 @contextmanager
 def acting_as(name: str) -> Iterator[None]:
-    """Name an actor in the audit log for all changes inside this block.
+    """Record all changes inside this `with` block in the audit log under an actor's name.
 
     >>> import bascule as bs
     >>> store = bs.open(":memory:")
@@ -72,7 +72,7 @@ class StoreContext:
     def change(
         self, experiment: int, name: str, action: Action, items: Sequence[Any]
     ) -> Sequence[Any]:
-        """Run an action on an experiment; it is on disk when this returns, and undone on errors."""
+        """Run an action on an experiment; changes are on disk on return, and undone on errors."""
         job = Job(experiment, name, action)
         return self.queue.run(Reply(job, items, lambda result: result, ACTOR.get())).result()
 
@@ -95,5 +95,5 @@ class StoreContext:
         return not self._database.is_sqlite
 
     def close(self) -> None:
-        """Close the database; a SQLite file then contains all data, also that of its log."""
+        """Close the database; a SQLite file then also contains the data of its write-ahead log."""
         self._database.close()

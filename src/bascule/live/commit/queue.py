@@ -51,7 +51,7 @@ class Job(NamedTuple):
     action: Action
     enrols: bool = False
     gives_way: bool = False
-    """Whether other jobs go first: one call may have such a job for each of thousands of tests."""
+    """Whether other jobs go first, for calls that need a job in each of thousands of tests."""
 
 
 @dataclass(slots=True, eq=False)
@@ -102,7 +102,7 @@ class Reply(Generic[Result]):
         if not self._is_done:
             called = Lock()
             called.acquire()
-            # Before the next check: `deliver` marks a reply as done, then wakes its waiters.
+            # Added before the next check: `deliver` marks a reply as done, then wakes its waiters.
             self._waiters.append(called)
             seconds = -1 if timeout is None else timeout
             if not self._is_done and not called.acquire(timeout=seconds):
@@ -152,16 +152,16 @@ def _resolve(futures: list[Future[None]]) -> None:
 
 
 LARGEST_GROUP = 512
-"""Maximum number of items in a group, without its first heavy job, to limit others' waiting."""
+"""Maximum number of items in a group besides its first heavy job, so that others wait little."""
 
 LIGHT = 8
-"""Maximum number of items of a light job, which goes before heavier ones."""
+"""Jobs with at most this many items are light, and go before heavier ones."""
 
 GIVING_WAY = 25
-"""Maximum number of jobs in a group that give way to others."""
+"""Maximum number of jobs with `gives_way` in a group."""
 
 PATIENCE, LONGEST_PATIENCE = 0.002, 0.005
-"""Seconds to wait for the next caller of the last group, and for all of them together."""
+"""Maximum seconds that a group waits for one more caller, and for all further callers together."""
 
 IDLE = 5.0
 """Seconds without work after which the thread of the queue ends."""
@@ -209,12 +209,12 @@ class CommitQueue:
         self._company = 1
         self._is_busy = False
         self._thread: Thread | None = None
-        # Held until there is work for the thread.
+        # The thread waits for this lock, which is released when there is work.
         self._wake = Lock()
         self._wake.acquire()
 
     def run(self, reply: Reply[Result]) -> Reply[Result]:
-        """Run the job of a caller that blocks for its reply; it may be done when this returns."""
+        """Queue a job whose caller will wait; if the queue is idle, write it in this thread."""
         if self._join(reply):
             self._write_group()
         return reply
@@ -261,7 +261,7 @@ class CommitQueue:
     def _wait_for_company(self) -> None:
         until, waiting = perf_counter() + LONGEST_PATIENCE, 0
         with self._arrived:
-            # While callers keep arriving, the rest of the last group is expected too.
+            # As long as callers keep arriving, wait until there are as many as expected.
             while waiting < len(self._queue) < self._company and perf_counter() < until:
                 waiting = len(self._queue)
                 self._arrived.wait_for(lambda: len(self._queue) >= self._company, PATIENCE)

@@ -1,4 +1,4 @@
-"""Run the jobs of a group in one transaction, and remember assignments.
+"""Run the jobs of a group in one transaction, and keep assignments in memory.
 
 Most units then need no query. An assignment never changes, so what is remembered stays true,
 whatever other programs do; only the release of all units and the deletion of the experiment
@@ -36,11 +36,11 @@ MOST_BYTES = 32 * 2**20
 """Maximum memory for the remembered units of all experiments of a store, in bytes."""
 
 ENTRY_BYTES = 100
-"""Bytes that a unit takes in a dictionary, without its name."""
+"""Bytes that a remembered unit takes in a dictionary, not counting its name."""
 
 
 class Memory:
-    """Remembered arms of recently seen units, by experiment.
+    """Cache of the arms of recently seen units, by experiment.
 
     Beyond the maximum, the oldest units of the experiment that takes most bytes are forgotten.
 
@@ -64,7 +64,7 @@ class Memory:
         return self._total
 
     def of(self, experiment: int) -> dict[str, int]:
-        """Return the remembered arms of an experiment by unit, a dictionary kept up to date."""
+        """Return an experiment's remembered arms by unit; the dictionary is kept up to date."""
         known = self._arms.get(experiment)
         return self._arms.setdefault(experiment, {}) if known is None else known
 
@@ -81,7 +81,7 @@ class Memory:
                 self._forget_first(max(self._bytes, key=self._bytes.__getitem__))
 
     def forget(self, experiment: int) -> None:
-        """Forget an experiment that was deleted or erased from."""
+        """Forget all units of an experiment, after it was deleted or some of them were erased."""
         with self._lock:
             if experiment in self._arms:
                 self._arms[experiment].clear()
@@ -132,7 +132,7 @@ class Runner:
         self.memory = Memory()
 
     def run(self, replies: list[Reply[Any]]) -> None:
-        """Run the jobs of replies; they are on disk when this returns, and undone if it raises.
+        """Run the jobs of a group; their changes are on disk on return, and undone if this raises.
 
         An error in one job fails that job alone: the others are then run one by one.
         """
@@ -142,7 +142,7 @@ class Runner:
             except StoreError as error:
                 if not _is_conflict(error.__cause__):
                     raise
-                # The data on disk is not as remembered, for example after a restore: read it again.
+                # The cached data differs from that on disk, as after a restore: read it again.
                 for reply in replies:
                     self.memory.forget(reply.job.experiment)
                     reply.error = None
@@ -174,7 +174,7 @@ class Runner:
         return self.guard.now(self.guard.kind, database_time(connection))
 
     def served(self, experiment: int, name: str) -> Served:
-        """Return the answers to serve to the units of each arm, at most a second old."""
+        """Return for each arm the answer to serve to its units, cached for at most a second."""
         latest = self._latest.get(experiment)
         if latest is None or perf_counter() - latest[1] > FRESH:
             with self._database.reading_hot() as connection:
@@ -187,7 +187,7 @@ class Runner:
         return latest[2]
 
     def forget(self, experiment: int) -> None:
-        """Forget an experiment that was deleted or erased from."""
+        """Forget all units of an experiment, after it was deleted or some of them were erased."""
         self.memory.forget(experiment)
         self._latest.pop(experiment, None)
 
@@ -208,7 +208,7 @@ class Runner:
             self.forget(experiment)
 
     def notice_erasures(self, loaded: Loaded) -> None:
-        """Forget the units of an experiment if some were erased, or linking changed their arm."""
+        """Forget an experiment's cached arms if units were erased, or a link changed an arm."""
         names = loaded.state.names
         # Once the key is gone, hashed names can no longer be found.
         changes = (names.erased, names.relinked, names.key)
@@ -262,7 +262,7 @@ class Runner:
         work = UnitOfWork(connection, loaded, deals, now, self._shuffle, self._actor, remembered)
         run_jobs(work, jobs)
         after = work.save()
-        # Many blocks may wait for outcomes: they are not kept, but read again when these arrive.
+        # Many blocks may wait for outcomes: they are read again when needed, and not cached.
         wanted = (after.state.block.number, after.state.enrolment.deal)
         deals = {number: deals[number] for number in wanted if number in deals}
         return _Kept(after, deals), work

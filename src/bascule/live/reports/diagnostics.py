@@ -32,19 +32,19 @@ from bascule.live.transactions.unit_of_work import UnitOfWork
 READ_AT_ONCE = 10_000
 
 DRIFT_LEVEL = 0.01
-"""Share of tests without drift in which a check of drift gives a false alarm."""
+"""Level of the checks of drift: the share of tests without drift that give a false alarm."""
 
 TELLING = 30
-"""Minimum number of counted units of each arm before too few values are an alarm."""
+"""Minimum number of counted units in each arm for an alarm about too many missing values."""
 
 MUCH_LATER = 10.0
-"""Multiple of the median delay after which a unit is assumed never to report."""
+"""A unit is assumed never to report after this multiple of the median delay."""
 
 PATIENCE = DAY
-"""Seconds after which a unit is assumed never to report, if there is no outcome yet."""
+"""Seconds after which a unit is assumed never to report, while the test has no outcome at all."""
 
-# The order of the tables, and the `+` that hides the range from the planner, make it look up the
-# outcomes of each unit by its number.
+# CROSS JOIN fixes the order of the tables, and `+` keeps the planner from using the range: it looks
+# up the outcomes of each unit by its number.
 _DELAYS = (
     "SELECT o.received - a.time AS delay FROM assignments a CROSS JOIN outcomes o "
     "WHERE a.experiment = ? AND +a.number < ? AND o.experiment = a.experiment "
@@ -73,7 +73,7 @@ def diagnostics_of(
 def drift_of(
     connection: Connection, stored: Loaded, level: float = DRIFT_LEVEL
 ) -> tuple[Diagnostic, ...]:
-    """Return the checks of drift of a test if its guarantee needs means that do not change.
+    """Return the checks of drift, if the guarantee of the test assumes that means do not change.
 
     They use the stored history and state, not the log.
     """
@@ -99,7 +99,7 @@ def drift_of(
 def _waiting(
     connection: Connection, stored: Loaded, now: float, level: float
 ) -> tuple[Diagnostic, ...]:
-    """Return a diagnostic of units without an outcome that hold up the test, by a count."""
+    """Return a diagnostic of units that have not counted, flagged if the oldest is overdue."""
     oldest = oldest_waiting(connection, stored)
     waiting = waiting_of(stored, now, oldest)
     if waiting is None or waiting.until is not None or oldest is None:
@@ -126,7 +126,7 @@ def _waiting(
 
 
 def _lacking(stored: Loaded, level: float) -> Iterator[Diagnostic]:
-    """Compare for each metric how often its values are missing in each arm and in the control.
+    """Test, for each metric, whether values are missing as often in every arm as in the control.
 
     Given which places of a block have no value, each order of its arms is equally likely, unless
     the arm matters: the comparison is valid at any time. Too few values are counted, not tested.
@@ -185,7 +185,7 @@ def put_into_log(work: UnitOfWork, diagnostic: Diagnostic) -> bool:
 
 
 def between(before: Statistics, after: Statistics) -> Statistics:
-    """Return the sums of the units between two points of the history.
+    """Return the sums of the units that counted between two points of the history.
 
     >>> data = Statistics.empty(2).record(0, 1.0)
     >>> between(data, data.record(0, 0.5)).arms[0]
@@ -200,7 +200,7 @@ def between(before: Statistics, after: Statistics) -> Statistics:
 
 
 def _possible(arm: ArmStatistics) -> ArmStatistics:
-    """Return sums with the sum of squares raised to the minimum that is possible for the total.
+    """Return sums whose sum of squares is at least the minimum that their total allows.
 
     The difference of two long sums has the rounding errors of both, which can be larger than the
     squares of a few small outcomes.
@@ -214,7 +214,7 @@ def _possible(arm: ArmStatistics) -> ArmStatistics:
 
 
 def linearised_periods(periods: list[Statistics]) -> list[Statistics]:
-    """Return periods with one number per unit: ratios are linearised around their arm's ratio."""
+    """Return the sums of each period, with ratios linearised around the ratio of their arm."""
     if not any(arm.per for period in periods for arm in period.arms):
         return periods
     pooled = [
@@ -248,7 +248,7 @@ def _periods(connection: Connection, stored: Loaded) -> Iterator[Statistics]:
 
 
 def _allocation(connection: Connection, stored: Loaded) -> AllocationStatistics | None:
-    """Return statistics of the arms of all units, given their probabilities in the blocks."""
+    """Return statistics that compare the arms of all units with their probabilities in blocks."""
     if stored.design.procedure.assigns != "blocks" or not stored.state.enrolment.deal:
         return None
     arms = len(stored.design.arms)
@@ -281,7 +281,7 @@ def slot_probabilities(deal: Deal, arms: int) -> Iterator[tuple[float, ...]]:
         left = [part.count(arm) for arm in range(arms)]
         for arm in part:
             if not is_struck(deal.struck, arm, slot):
-                # A dropped arm has no places left from its slot on.
+                # An arm has no places left after the slot at which it was dropped.
                 gone = {out for out, since in deal.struck if slot >= since}
                 yield block_probabilities([0 if i in gone else n for i, n in enumerate(left)])
             left[arm] -= 1

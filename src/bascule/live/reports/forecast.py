@@ -36,7 +36,7 @@ class Turn:
 
 
 def knob_of(design: Design) -> tuple[str, float] | None:
-    """Return the name and value of a design's knob, or None if it has none.
+    """Return the name and value of the knob of a design's rule, or None if the rule has none.
 
     >>> import bascule as bs
     >>> knob_of(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)))
@@ -51,7 +51,7 @@ def knob_of(design: Design) -> tuple[str, float] | None:
 def turns(
     design: Design, statistics: AnyStatistics, left: float, values: Sequence[float]
 ) -> tuple[Turn, ...]:
-    """Forecast the rest of a test for each value of the knob; empty if theory has no forecast.
+    """Forecast the rest of a test for each value of its rule's knob; empty if theory has none.
 
     `left` is the expected number of units of the rest at the current value of the knob.
 
@@ -78,7 +78,7 @@ def turns(
 def shown_means(
     design: Design, means: Sequence[float], leader: str, effects: Sequence[Effect]
 ) -> list[float]:
-    """Return the leader's mean, and for every other arm that mean less the leader's advantage.
+    """Return the mean of the leader, and those of the other arms by their differences from it.
 
     `means` are averages of all outcomes, which mix units of different days in proportions that
     depend on the split at the time. `effects` are the advantages, which compare units of the same
@@ -108,7 +108,7 @@ def shown_means(
 
 
 def _means(design: Design, statistics: AnyStatistics) -> list[float]:
-    """Return the means of the arms that agree with the differences that decide the test."""
+    """Return the means of the arms, made consistent with the differences that decide the test."""
     assert not isinstance(statistics, CohortStatistics)
     means, effects = (
         [arm.mean if arm.units else 0.0 for arm in statistics.arms],
@@ -121,7 +121,7 @@ def _means(design: Design, statistics: AnyStatistics) -> list[float]:
 def expectation(
     design: Design, statistics: AnyStatistics, shown: Sequence[float] | None = None
 ) -> Prediction | None:
-    """Return the prediction of the whole test at the observed means, or None if there is none.
+    """Return the prediction of the whole test at the observed means, or None if theory has none.
 
     Arms that are out are left out, and the others keep their shares of the error. `shown` are the
     means to use if the test has run with another design so far.
@@ -137,7 +137,7 @@ def expectation(
         if design.error is None or design.procedure.counts != "blocks":
             return None
         error = design.error * (len(arms) - 1) / (len(statistics.arms) - 1)
-        # The named control may be out; it makes no difference here.
+        # The control may be one of the arms that are out; the prediction does not depend on it.
         arms_left = [design.arms[i] for i in into]
         design = replace(design, arms=arms_left, error=error, control=None)
     means = sorted((looks[i] for i in into), key=design.oriented, reverse=True)
@@ -153,7 +153,7 @@ def expectation(
 def even_split(
     design: Design, statistics: AnyStatistics, waiting: float = 0.0
 ) -> Prediction | None:
-    """Return the prediction for an even split, from its first unit to its decision or cap.
+    """Return the prediction of a whole test with an even split, up to its decision or cap on units.
 
     It uses the current means. `waiting` is the number of further units enrolled until the windows
     of the deciding units close. None if the rule has no even split, or if theory has no
@@ -217,7 +217,7 @@ def lead(
     into = [name for i, name in enumerate(design.arms) if i not in statistics.out]
     shares = dict.fromkeys(into, 1.0)
     rivals, nearest = dict.fromkeys(into, 0), dict.fromkeys(into, math.inf)
-    # A bound at the largest possible difference says nothing; it is found by a search.
+    # A bound at the largest possible difference says nothing; a search finds it nearly exactly.
     known_from = -(design.outcome.high - design.outcome.low) * (1.0 - 1e-9)
     for effect in effects:
         sides = (
@@ -231,7 +231,7 @@ def lead(
                 rivals[mine] += 1
     # With many arms not every pair is listed, but the leader is compared with every other arm.
     compared = [name for name in into if rivals[name] == len(into) - 1]
-    # Ties, as while a pair has no bounds yet, go to the arm furthest ahead of its nearest rival.
+    # Ties, as before pairs have bounds, go to the arm furthest ahead of its nearest rival.
     best = max(compared, key=lambda name: (shares[name], nearest[name]))
     return (best, shares[best]) if statistics.units else (None, 0.0)
 

@@ -36,7 +36,7 @@ class HistoryPoint:
 
 @lru_cache(maxsize=4096)
 def point_of(design: Design, statistics: AnyStatistics, matured: int, time: float) -> HistoryPoint:
-    """Return a point of a test's history."""
+    """Return the point of a test's history that these statistics give."""
     return HistoryPoint(
         moment(time).isoformat(),
         matured,
@@ -47,7 +47,7 @@ def point_of(design: Design, statistics: AnyStatistics, matured: int, time: floa
 
 
 def spread(points: Sequence[Item], places: Sequence[int], limit: int | None) -> list[Item]:
-    """Return at most `limit` points, evenly spaced by their `places`, including the last one.
+    """Return at most `limit` points, spread evenly over the range of `places`, with the last one.
 
     >>> spread("abcdefg", [1, 2, 3, 4, 6, 9, 10], 3)
     ['d', 'f', 'g']
@@ -89,7 +89,7 @@ WORDS: dict[str, Callable[[Detail], str]] = {
         else f"Decided: {one['name']}"
     ),
 }
-"""Functions that describe each action of the audit log."""
+"""For each action of the audit log, a function that describes an entry in words."""
 
 
 def _to(words: str, detail: Detail) -> str:

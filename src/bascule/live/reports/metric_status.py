@@ -181,7 +181,7 @@ def _new_part(design: Design, state: ExperimentState) -> float | None:
 
 
 def open_guardrails(design: Design, statistics: Statistics, arm: int) -> tuple[str, ...]:
-    """Return the guardrails that have not found an arm within their margin yet."""
+    """Return the guardrails that have not yet shown an arm to be within their margin."""
     return tuple(
         view.metric.name
         for view in metric_views(design, statistics)

@@ -119,8 +119,8 @@ class Status(Reported):
     promise: str
     """A sentence that says what the error of the test bounds."""
     cost: float | None
-    """Loss of the units compared with giving each the arm that looks best now. After the decision,
-    it includes all units that were enrolled before it."""
+    """Loss of the units so far, compared with giving each the arm that looks best now. After the
+    decision, it includes all units that were enrolled before it."""
     even_cost: float | None
     """Loss that an even split of as many units would have had."""
     deadline: str | None
@@ -149,13 +149,13 @@ class Status(Reported):
     withheld: Withheld | None = None
     """A decision that the calendar of the design does not allow to be announced yet."""
     reversal: str | None = None
-    """A sentence if outcomes counted while the decision was withheld speak against it."""
+    """A sentence if outcomes that counted after a decision was withheld speak against it."""
     final: FinalFigures | None = None
     """Figures that include the units that counted after the decision."""
     links: int = 0
     """Number of names that were linked to another name."""
     relinked: int = 0
-    """Number of linked names that had another arm before."""
+    """Number of names whose arm changed when they were linked."""
     places_left: int = 0
     """Number of units that the open block still takes, even in a paused test."""
     events: int = 0
@@ -165,7 +165,7 @@ class Status(Reported):
     unassigned: int = 0
     """Number of outcomes that came before their unit was assigned, or whose unit never was."""
     unlisted: int = 0
-    """Number of excluded outcomes that are counted and not listed, since the list is full."""
+    """Number of excluded outcomes that are missing from the list, because it is full."""
     stalled: str | None = None
     """Time since which the units of a running test have grown by at most 5 %, if that is longer
     than it took them to arrive."""
@@ -199,7 +199,7 @@ class Status(Reported):
 
     @property
     def filling(self) -> str:
-        """How many units still get in while a test is paused, as the end of a sentence."""
+        """How many more units a paused test admits, as the end of a sentence."""
         if not self.places_left:
             return ""
         places = "unit" if self.places_left == 1 else f"{self.places_left} units"
@@ -207,7 +207,7 @@ class Status(Reported):
 
     @property
     def undecided_guardrails(self) -> tuple[str, ...]:
-        """The guardrails that have not found the leader within their margin."""
+        """The guardrails that have not shown the leader to be within their margin."""
         return tuple(
             metric.name
             for metric in self.metrics
@@ -237,7 +237,7 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
     Waiting for the first unit
     """
     design, phase, state, created = test.design, test.phase, test.state, test.created
-    # If this program's clock is behind, units may have come later than its time.
+    # This program's clock may be behind that of the program which enrolled the last unit.
     now = max(now, created, state.enrolment.latest)
     statistics = state.statistics if state.ending.held is None else state.latest_statistics
     better = advantages(design, statistics)
@@ -337,7 +337,7 @@ def _arms(
     for i, name in enumerate(design.arms):
         units, matured, mean = state.enrolment.assigned[i], statistics.arms[i].units, means[i]
         if isinstance(statistics, Statistics):
-            # The outcomes of an incomplete block are known but not compared yet.
+            # Means include the outcomes of an incomplete block, comparisons do not.
             is_past = state.ending.verdict is not None and state.ending.final is not None
             shown = statistics.arms[i] if is_past else statistics.arms[i] + state.block.sums[i]
             matured = shown.units
@@ -373,7 +373,7 @@ def _contrasts(
     mean: float | None,
     phase: Phase,
 ) -> tuple[Contrast, ...]:
-    """Return each arm minus the control, with an unbiased estimate once outcomes ended the test.
+    """Return each arm minus the control; once the test has ended, with an unbiased estimate.
 
     If the calendar announced the decision later, the difference itself is not biased upwards:
     `phase` is then that of a running test.

@@ -26,11 +26,11 @@ TELLING = 10
 """Minimum number of counted units of each arm for an estimate of the time left."""
 
 SIDE = 1.28
-"""Number of standard errors by which a horizon based on an estimated variance may move."""
+"""Half-width, in standard errors, of the range of a horizon that an estimated variance sets."""
 
 EVIDENCE = 0.3
-"""Minimum progress towards a decision for an estimate without a horizon: before it, differences are
-as large as their noise."""
+"""Minimum progress towards a decision for an estimate without a horizon; with less, differences are
+no larger than their noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ def _shares(design: Design, statistics: Statistics, leader: int) -> tuple[float,
 
 
 def _doubt(design: Design, statistics: Statistics) -> float:
-    """Return the relative standard error of the variance that sets a horizon; 0 if known."""
+    """Return the relative standard error of the variance that sets a horizon; 0 if it is known."""
     if design.outcome.known_spread:
         return 0.0
     excess = 2.0
@@ -163,7 +163,7 @@ def _doubt(design: Design, statistics: Statistics) -> float:
 def _without_horizon(
     design: Design, statistics: Statistics, leader: str, effects: Sequence[Effect]
 ) -> list[Prospect]:
-    """Return the leader's position against each active rival, from the displayed intervals."""
+    """Return the leader's lead over each active rival, computed from the displayed intervals."""
     rivals = []
     for effect in effects:
         names = (effect.first, effect.second)

@@ -27,8 +27,8 @@ from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import OPEN, ExperimentState, Phase
 
 HELD_UNITS, HELD_SHARE = 100, 0.1
-"""A test is held up if at least `HELD_UNITS` units wait for one that has not reported during this
-share of the test's duration."""
+"""A test is held up if at least `HELD_UNITS` units have not counted, and the oldest of them has not
+reported for the share `HELD_SHARE` of the test's duration."""
 
 
 STALLED_UNITS, STALLED_DAYS = 100, 3.0
@@ -182,7 +182,7 @@ def withheld_of(design: Design, phase: Phase, state: ExperimentState) -> Withhel
 
 
 def was_withheld(state: ExperimentState) -> bool:
-    """Return whether a decision was withheld, so that more units have counted since."""
+    """Return whether units counted after a decision was reached and before its announcement."""
     verdict = state.ending.verdict
     return verdict is not None and not verdict.harm and state.statistics.units > verdict.units
 
@@ -225,7 +225,7 @@ def final_of(design: Design, state: ExperimentState) -> FinalFigures | None:
     statistics = state.ending.final
     if state.ending.verdict is None or statistics is None:
         return None
-    # The outcomes of an incomplete block are known but not compared.
+    # Means include the outcomes of an incomplete block, comparisons do not.
     arms = [arm + rest for arm, rest in zip(statistics.arms, state.block.sums, strict=True)]
     means = [arm.known_mean for arm in arms]
     pending = max(0, sum(state.ending.enrolled) - state.folding.folded) if design.measure_on else 0

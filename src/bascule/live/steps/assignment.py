@@ -72,7 +72,7 @@ def place(
 
 
 def fair_shuffle() -> Shuffle:
-    """Return a shuffle with its own seed, which is fast for the usual blocks of two slots."""
+    """Return a function that shuffles a list, with a random seed of its own; fast for two items."""
     # A statistically fair generator suffices: the order protects no secret.
     source = random.Random()  # nosec B311
     order, bits = source.shuffle, source.getrandbits
@@ -133,7 +133,7 @@ def _freely(
     now: float,
     full: FullError | None = None,
 ) -> Placed:
-    """Return assignments that belong to no block."""
+    """Return assignments of units to these arms, outside any block."""
     after = _after(design, state, arms, now)
     return Placed(arms, [1.0] * len(arms), [None] * len(arms), after, full=full)
 
@@ -161,7 +161,7 @@ def _slots(
     units: int,
     now: float,
 ) -> Placed:
-    """Hand out the rest of the current block, and then as many new blocks as are needed."""
+    """Assign units to the rest of the current block, and then to as many new blocks as needed."""
     enrolment = state.enrolment
     last, handed = enrolment.deal, enrolment.handed
     arms: list[int] = []
@@ -217,7 +217,7 @@ def _shuffled(block: Block, count: int, shuffle: Shuffle) -> list[tuple[int, ...
 
 
 class NextBlocks:
-    """Cache of the next block of a few tests, valid until the statistics of the test change.
+    """Cache of the next blocks of a few tests; each is valid until its test's statistics change.
 
     Statistics are compared by identity, since hashing those of many arms would take too long.
     """
@@ -233,7 +233,7 @@ class NextBlocks:
                 return block
         signals = Signals(*state.signals) if design.procedure.uses_signals else None
         block = next_block(design, state.latest_once, signals, state.ending.held is not None)
-        # An older state of the same test does not come back.
+        # Earlier states of the same test are not needed again.
         rest = [entry for entry in self._last if entry[0] is not design]
         self._last = ((design, state, block), *rest[: self._most - 1])
         return block
@@ -250,7 +250,7 @@ _next_blocks = NextBlocks()
 def _after(
     design: Design, state: ExperimentState, arms: list[int], now: float, **block: Any
 ) -> ExperimentState:
-    """Return the state with these units added, and with new values of the open `block`."""
+    """Return the state with these units added, and the fields in `block` set to new values."""
     if not arms:
         return state
     assigned = list(state.enrolment.assigned)
@@ -280,7 +280,7 @@ def _full(design: Design) -> FullError:
 
 
 def is_complete(design: Design, state: ExperimentState) -> bool:
-    """Return whether enrolment is complete, since the units that have not counted suffice.
+    """Return whether nobody is enrolled now, because the units that have not counted may suffice.
 
     >>> import bascule as bs
     >>> rule = bs.Tilt(3, effect=0.5, power=0.9)
@@ -329,6 +329,6 @@ def with_mark(marks: tuple[Mark, ...], units: int, now: float) -> tuple[Mark, ..
 
 
 def marked_anew(state: ExperimentState, now: float) -> ExperimentState:
-    """Return the state with the growth of enrolment measured anew, after a traffic change."""
+    """Return the state with the growth of enrolment measured from now on."""
     marks = (Mark(state.units, now),) if state.units else ()
     return state._replace(enrolment=state.enrolment._replace(marks=marks))

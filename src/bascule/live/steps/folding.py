@@ -1,4 +1,4 @@
-"""Fold matured units, and changes by hand, in the order in which they came. Pure functions.
+"""Update the state with units that count, and with manual changes, in order. Pure functions.
 
 The proofs require this order: the n-th outcome of an arm is that of its n-th unit, however long
 each took, so that neither quick nor slow outcomes are preferred. docs/research/live.md
@@ -79,14 +79,14 @@ def is_final(state: ExperimentState) -> bool:
 
 
 def with_latest(state: ExperimentState, statistics: Statistics) -> ExperimentState:
-    """Return the state with the statistics of all units that have counted."""
+    """Return the state with `statistics` as those of all units that have counted."""
     if state.ending.final is None:
         return state._replace(statistics=statistics)
     return state._replace(ending=state.ending._replace(final=statistics))
 
 
 def without_held(state: ExperimentState) -> ExperimentState:
-    """Return the state without a withheld decision, to be judged by all units that have counted."""
+    """Return the state without its withheld decision, so that all counted units are judged."""
     if state.ending.held is None or state.ending.final is None:
         return state
     ending = state.ending._replace(held=None, final=None)
@@ -127,7 +127,7 @@ def _with_lacking(
 
 
 def close_parts(design: Design, state: ExperimentState, deal: Deal, now: float) -> ExperimentState:
-    """Fold the parts of a block of which all units have counted."""
+    """Add the complete parts of a block, those whose units have all counted, to the statistics."""
     sizes, block = deal.sizes, state.block
     before = state.latest_once.dropped
     while block.part < len(sizes) and sum(arm.units for arm in block.sums) >= sizes[block.part]:
@@ -154,7 +154,7 @@ def close_parts(design: Design, state: ExperimentState, deal: Deal, now: float) 
 def take_out(
     design: Design, state: ExperimentState, name: str, deal: Deal | None, now: float
 ) -> tuple[ExperimentState, Deal | None]:
-    """Return the state and the open block without an arm, which gets none of the slots left.
+    """Remove an arm: return the state, and the open block without the arm in its remaining slots.
 
     The other slots stay: the sizes of active arms remain as they were dealt. A withheld decision
     becomes void, and all units that have counted are judged again.
@@ -297,7 +297,7 @@ def fold_ahead_unit(
     values: Sequence[Value | None],
     now: float,
 ) -> ExperimentState:
-    """Return the state after the next unit has counted in a front, metrics with one short window.
+    """Return the state after a unit has counted in a front: metrics with one shorter window.
 
     `place` is the index of the front, and `values` are the unit's outcomes of its metrics.
     """
@@ -323,7 +323,7 @@ def with_front(state: ExperimentState, place: int, front: Front) -> ExperimentSt
 def _close_parts_ahead(
     design: Design, state: ExperimentState, place: int, deal: Deal, now: float
 ) -> ExperimentState:
-    """Fold the parts of a block of which all units have counted in the metrics of a front."""
+    """Add the complete parts of a block to the statistics of metrics with one shorter window."""
     sizes, front = deal.sizes, state.folding.fronts[place]
     while front.part < len(sizes) and front.units >= sizes[front.part]:
         blocks = {number: state.block.metrics[number] for number in front.metrics}

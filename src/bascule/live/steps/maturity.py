@@ -1,4 +1,4 @@
-"""Which events count, the outcome of a mature unit, and early signals. Pure functions.
+"""Decide which events count, compute units' outcomes, track early signals. Pure functions.
 
 Early signals are events of pending units and delays of matured ones. Both are kept as whole
 numbers, so that they can be computed again from the log to the last digit.
@@ -110,7 +110,7 @@ ACCEPTED = Receipt(True)
 
 
 def judge_value(design: Design, value: object) -> Receipt:
-    """Return whether a number can be an event of this design; amounts beyond limits are capped.
+    """Return whether a value can be an event; amounts beyond the limits can, and are capped later.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
@@ -216,7 +216,7 @@ def matured(
     covariates: tuple[float, ...] = (),
     ahead: Collection[int] = (),
 ) -> Matured:
-    """Return the values with which a unit counts, without the metrics `ahead`, counted before.
+    """Return the values with which a unit counts, except in the metrics `ahead`, counted before.
 
     >>> import bascule as bs
     >>> spent = bs.Measure("7d", "sum")
@@ -285,7 +285,7 @@ def _long(seconds: float) -> str:
 
 
 NO_DELAYS = (0, 0, 0)
-"""Delays of an arm before its first matured event."""
+"""Delays of an arm of which no unit with an event has counted yet."""
 
 
 def sizes_of(deal: Deal, arms: int) -> tuple[int, ...]:
@@ -299,7 +299,7 @@ def sizes_of(deal: Deal, arms: int) -> tuple[int, ...]:
 
 
 def with_events(early: Early, sizes: tuple[int, ...], events: Sequence[int]) -> Early:
-    """Return the events of open blocks, after adding `events` to the blocks of these sizes.
+    """Return the numbers of early events, with `events` added for the blocks of these sizes.
 
     >>> with_events(with_events((), (1, 2), (0, 3)), (1, 2), (0, -1))
     (((1, 2), (0, 2)),)
@@ -328,7 +328,7 @@ def without_block(
 
 
 def window_of(design: Design, arrived: float) -> float:
-    """Return the seconds after its arrival at which a unit counts."""
+    """Return the seconds from a unit's arrival to the time at which it counts."""
     matures = design.matures(arrived)
     assert matures is not None
     return matures - arrived
@@ -337,7 +337,7 @@ def window_of(design: Design, arrived: float) -> float:
 def with_delay(
     design: Design, state: ExperimentState, arm: int, arrived: float, heard: float
 ) -> ExperimentState:
-    """Return the state with the delay of a matured unit, whose event was reported at `heard`."""
+    """Return the state with the delay of one more unit, whose event was reported at `heard`."""
     step = window_part(heard - arrived, window_of(design, arrived))
     delays = list(state.signals.delays or (NO_DELAYS,) * len(state.enrolment.assigned))
     count, total, squares = delays[arm]
@@ -355,7 +355,7 @@ def heard_after_erasure(design: Design, arrived: float, heard: float, time: floa
 
 
 def used_by(design: Design, state: ExperimentState) -> Used | None:
-    """Return the inputs for the size of the next block, to store with it; None without signals."""
+    """Return what sets the next block's size, to be stored with it; None without early signals."""
     if not design.procedure.uses_signals:
         return None
     knob = design.rule.knob

@@ -25,7 +25,7 @@ from bascule.live.storage.state import ExperimentState
 
 
 class ManualChange(NamedTuple):
-    """A manual change, turning a knob or dropping an arm, and the progress after which it was made.
+    """A change of a knob or removal of an arm, and the progress of the test when it was made.
 
     `deal` is the last block that was dealt by then, and `handed` how many of its slots were handed
     out. `by_harm` is true if a guardrail has removed the arm.
@@ -85,7 +85,7 @@ class Replay:
     def enrolled(
         self, arm: int, block: Deal | None = None, is_first: bool = False, is_heard: bool = False
     ) -> Replay:
-        """Return the replay after a unit was enrolled, maybe first of its block or with an event.
+        """Return the replay after one more unit, which may begin a block or have an event.
 
         Counted units and enrolled ones may be replayed separately, one after the other.
         """

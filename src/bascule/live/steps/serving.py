@@ -26,7 +26,7 @@ ServedReason = Literal["SPLIT", "STATIC", "DISABLED", "DEFAULT"]
 
 
 ENROLMENT = "enrolment"
-"""Reason that keeps a unit out while enough others have not counted yet."""
+"""Reason to refuse a unit: the units that have not counted yet may suffice for a decision."""
 
 
 class Answer(NamedTuple):
@@ -38,7 +38,7 @@ class Answer(NamedTuple):
 
 
 Served = tuple[Answer, ...]
-"""The answer for the units of each arm."""
+"""The arm to serve to the units of each assigned arm, and why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from bascule.live.steps.folding import announced
 from bascule.live.storage.state import Enrolment, ExperimentState, StageUnits
 
 Sums = dict[tuple[int, int, int], tuple[int, float]]
-"""Number of units with events and their sum, by arm, stage of arrival and lateness."""
+"""Number of units with events and sum of their outcomes, by arm and `stage_of` their arrival."""
 
 StageRow = tuple[int, int, float, float, float]
 """An event: number, arm and arrival of its unit, and its time and value; sorted by unit."""

@@ -9,8 +9,8 @@ from itertools import chain, count
 from typing import NamedTuple
 
 Early = tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
-"""Events in blocks that are not folded: the sizes of such blocks (units of each arm), and in all
-blocks of these sizes the number of units of each arm with an event."""
+"""Early events: for each kind of block that has not counted (its units of each arm), the number of
+units of each arm that have an event, over all blocks of that kind."""
 
 Delays = tuple[tuple[int, int, int], ...]
 """Delays of each arm, in hundredths of the window: the number of matured units with an event, the
@@ -41,7 +41,7 @@ Struck = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Deal:
-    """A dealt block of a tilted test: the arms of the slots of each part, in order.
+    """A dealt block of a test in blocks: for each of its parts, the arms of the slots in order.
 
     `struck` has the arms dropped while the block was handed out, each with the slot from which on
     it gets no units. `used` has the inputs that set the sizes, in tests with early signals; of
@@ -90,7 +90,7 @@ class Deal:
         return tuple(len(part) for part in self.kept)
 
 
-# Cached, since parts have few different orders.
+# Cached, since the same few orders of arms make up most parts.
 @lru_cache(maxsize=1024)
 def largest_in(part: tuple[int, ...]) -> tuple[int, int]:
     """Return the arm with the most units in a part of a block, and its number of units.
@@ -104,11 +104,11 @@ def largest_in(part: tuple[int, ...]) -> tuple[int, int]:
 
 
 UnderWay = tuple[tuple[int, int, int], ...]
-"""Blocks that are not folded, by their largest arm and its units: (arm, units, blocks)."""
+"""Numbers of blocks not counted yet, by largest arm and its units, as (arm, units, blocks)."""
 
 
 def with_blocks(under_way: UnderWay, largest: tuple[int, int], count: int) -> UnderWay:
-    """Return the blocks that are not folded, after adding `count` blocks of a kind.
+    """Return the numbers of blocks not counted yet, with `count` blocks of one kind added.
 
     >>> with_blocks(with_blocks((), (0, 1), 3), (0, 1), -1)
     ((0, 1, 2),)
@@ -131,7 +131,7 @@ def _without(parts: Parts, struck: Struck) -> Parts:
     )
 
 
-# Cached, since short parts have few different orders.
+# Cached, since short parts have few different orders of arms.
 @lru_cache(maxsize=1024)
 def chances_in(part: tuple[int, ...]) -> tuple[float, ...]:
     """Return the probability of the arm in each slot of a shuffled part, given earlier slots.

@@ -38,7 +38,7 @@ def checked_delivery(
 
 
 def placed(connection: Connection, delivery: Delivery) -> Delivery:
-    """Return the delivery with free slots of its layer, which no running experiment has."""
+    """Return the delivery with slots of its layer that no experiment in progress has."""
     audience = delivery.audience
     if audience is None or (audience.layer is None and audience.holdout is None):
         return delivery

@@ -14,7 +14,7 @@ PREFIX = "erased-"
 
 
 def is_storable(text: object) -> bool:
-    r"""Whether a value is text without zero characters and lone surrogates, which can be stored.
+    r"""Whether a value can be stored: text without zero characters and lone surrogates.
 
     >>> is_storable("\u00e9"), is_storable("a\0"), is_storable("\ud800")
     (True, False, False)

@@ -101,7 +101,7 @@ _FIRST_EVENTS = (
 
 
 class Loaded(NamedTuple):
-    """An experiment as it was stored at some version."""
+    """An experiment as read from the store, with its version."""
 
     id: int
     name: str
@@ -161,7 +161,7 @@ def loaded_from(row: Sequence[Any]) -> Loaded:
 
 @lru_cache(maxsize=4096)
 def design_from_json(text: str) -> Design:
-    """Return a design from its text.
+    """Parse a design from its JSON text.
 
     Texts are the same in all versions of a test but for the knob, and take half of the time to read
     it: 0.3 s for 2,000 tests.
@@ -244,15 +244,15 @@ class Rows(NamedTuple):
         return fetch_listed(self.connection, statement, self.experiment, values)
 
     def find_arms(self, units: Sequence[str]) -> dict[str, int]:
-        """Return the arms of the units that are assigned."""
+        """Return the arms of those of the given units that are assigned."""
         return dict(map(tuple, self._listed(_ARMS, units)))
 
     def find_units(self, units: Sequence[str]) -> dict[str, Assignment]:
-        """Return the assignments of the units that are assigned."""
+        """Return the assignments of those of the given units that are assigned."""
         return {row[0]: Assignment(*row) for row in self._listed(_UNITS, units)}
 
     def identities(self, units: Sequence[str]) -> dict[str, str]:
-        """Return the identities of the names that are linked to another one."""
+        """Return, for each linked name in `units`, the name that it is linked to."""
         return dict(map(tuple, self._listed(_IDENTITIES, units)))
 
     def identify(self, units: Sequence[str], names: Names) -> dict[str, str]:
@@ -287,7 +287,7 @@ class Rows(NamedTuple):
         return {deal.number: deal for row in rows for deal in run_from_json(*row)}
 
     def deal_again(self, deal: Deal) -> None:
-        """Replace a stored block after an arm was struck from it."""
+        """Replace a stored block after an arm was dropped from its remaining slots."""
         ((first, slots),) = self._read(_RUN, deal.number)
         run = run_from_json(first, slots)
         run[deal.number - first] = deal
@@ -349,7 +349,7 @@ class Rows(NamedTuple):
         return first, second
 
     def answered(self, numbers: list[int]) -> set[tuple[int, str | None]]:
-        """Return the units that have events, each with a metric of which it has one."""
+        """Return pairs of a unit's number and a metric of which the unit has an event."""
         rows = self._listed(_ANSWERED, numbers)
         return {(number, metric) for number, metric in rows}
 

@@ -114,7 +114,7 @@ def alarms_by_test(connection: Connection) -> dict[int, list[str]]:
 
 
 def _readable(detail: str) -> Any:
-    """Parse the detail of an entry; a damaged one is returned as text."""
+    """Parse the detail of an audit entry; a damaged one is returned as text."""
     try:
         return json.loads(detail)
     except DAMAGE:

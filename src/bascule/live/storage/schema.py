@@ -140,7 +140,7 @@ VERSION = "1"
 """Version of the tables that this program creates and uses."""
 
 MARK = 0x62617363
-"""The application_id of the SQLite files of stores: "basc"."""
+"""The `application_id` in the header of a store's SQLite file: "basc"."""
 
 
 def make_tables(connection: Connection, name: str) -> None:
@@ -203,7 +203,7 @@ _TRIGGERS = {
 
 
 def stored_version(connection: Connection, name: str) -> str | None:
-    """Return the version of a store's tables, None if empty; raise if it has foreign tables."""
+    """Return the version of a database's tables, None if it is empty; raise if it is no store."""
     tables = set(inspect(connection).get_table_names())
     if VERSION_TABLE in tables:
         asked = f"SELECT * FROM {VERSION_TABLE}"  # nosec B608: the name is a constant

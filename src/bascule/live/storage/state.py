@@ -124,7 +124,7 @@ class Mark(NamedTuple):
 
 
 class Enrolment(NamedTuple):
-    """The units enrolled so far, and the block for new units. Enrolling changes it."""
+    """The units enrolled so far, and the block for new units; changes when units are enrolled."""
 
     assigned: tuple[int, ...]
     """Number of units of each arm."""
@@ -139,9 +139,9 @@ class Enrolment(NamedTuple):
     deal: int = 0
     """Number of the last block that was dealt."""
     handed: int = 0
-    """Number of filled places in that block."""
+    """Number of filled places in the last block that was dealt."""
     left: int = 0
-    """Number of free places in that block."""
+    """Number of free places in the last block that was dealt."""
     under_way: UnderWay = ()
     """Blocks that are dealt but not folded, in tests with a horizon."""
     lacking: int = 0
@@ -151,7 +151,7 @@ class Enrolment(NamedTuple):
 
 
 class OpenBlock(NamedTuple):
-    """Sums of the block that is folded next. Folding a unit changes it."""
+    """Sums of the block whose units are counted next; changes when a unit counts."""
 
     sums: tuple[ArmStatistics, ...]
     """Sums of the primary metric, by arm."""
@@ -164,7 +164,7 @@ class OpenBlock(NamedTuple):
     number: int = 1
     """Number of the block."""
     part: int = 0
-    """Index of the part of that block that is folded next."""
+    """Index of the part of the block whose units are counted next."""
 
 
 class Front(NamedTuple):
@@ -176,11 +176,11 @@ class Front(NamedTuple):
     folded: int = 0
     """Number of units that have counted in these metrics, in order of arrival."""
     folding: int = 1
-    """Number of the block that is folded next."""
+    """Number of the block whose units are counted next."""
     part: int = 0
-    """Index of the part of that block that is folded next."""
+    """Index of the part of the block whose units are counted next."""
     units: int = 0
-    """Number of units of that part that have counted."""
+    """Number of units in that part of the block that have counted."""
     due: float | None = None
     """Time at which the next unit counts, None if no unit is known to wait."""
 
@@ -207,7 +207,7 @@ def fronts_of(design: Design) -> tuple[Front, ...]:
 
 
 class Folding(NamedTuple):
-    """Progress of counting the units. Settling changes it."""
+    """Progress of counting the units; changes when units are counted."""
 
     folded: int = 0
     """Number of units that are in the statistics, in order of arrival."""
@@ -237,18 +237,18 @@ class Conclusion(NamedTuple):
 
 
 class Names(NamedTuple):
-    """Names that were erased or linked. Erasing and linking change it."""
+    """Names that were erased or linked; changes when names are erased or linked."""
 
     erased: int = 0
     """Number of units that were erased."""
     erasing: tuple[int, ...] = ()
     """Numbers of the erased units that have not counted yet."""
     key: str = ""
-    """Key with which their names are hashed."""
+    """Key with which the names of erased units are hashed."""
     links: int = 0
     """Number of names that were linked to another one."""
     relinked: int = 0
-    """Number of linked names that had another arm before."""
+    """Number of names whose arm changed when they were linked."""
 
 
 class Counts(NamedTuple):
@@ -275,7 +275,7 @@ class Counts(NamedTuple):
 
 
 class ExperimentState(NamedTuple):
-    """The data for the next step of a live test and its status, grouped by what changes it."""
+    """The stored state of a live test, from which its next step and its status are computed."""
 
     statistics: AnyStatistics
     """Sums and evidence of the units that have counted."""
@@ -314,7 +314,7 @@ class ExperimentState(NamedTuple):
 
     @property
     def latest_once(self) -> Statistics:
-        """The latest statistics of a test with one outcome per unit, which set the next block."""
+        """Latest statistics of a test with one outcome per unit; they set the next block's size."""
         return self.once if self.ending.final is None else self.ending.final
 
     @property

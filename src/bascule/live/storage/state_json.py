@@ -1,4 +1,4 @@
-"""Write the state of a live test as JSON, and read it by the type declarations of its parts.
+"""Write the state of a live test as JSON, and read it back by the types of its fields.
 
 Fields of a group with their default values are left out. A new field needs a default, and fields
 of earlier versions that this one does not have are ignored.
@@ -38,7 +38,7 @@ DAMAGE = (
 
 @contextmanager
 def naming_damage(name: str, consequence: str) -> Iterator[None]:
-    """Raise `InputError` with the experiment's name and a consequence if its rows are damaged."""
+    """Turn errors of damaged rows into an `InputError` that names experiment and consequence."""
     try:
         yield
     except InputError:
@@ -75,7 +75,7 @@ def _reader(kind: Any) -> TypeAdapter[Any]:
 
 
 def _read(kind: Any, data: Any) -> Any:
-    """Return a value of a type from its data; raise `ValueError` if the data is invalid."""
+    """Convert plain data to a value of a type; raise `ValueError` if the data is invalid."""
     from pydantic import ValidationError
 
     try:
@@ -172,7 +172,7 @@ def _block_to_json(parts: Parts, struck: Struck, used: Used | None) -> str:
     return text if used is None else f"{text[:-1]},{_written(used)}]"
 
 
-# Cached, since consecutive blocks have few different orders.
+# Cached, since consecutive blocks have few different orders of arms.
 @lru_cache(maxsize=1024)
 def _parts_to_json(parts: Parts, struck: Struck) -> str:
     return _written([parts, struck])

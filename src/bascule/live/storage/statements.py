@@ -53,7 +53,7 @@ def fetch_listed(
 
 @cache
 def in_postgresql(statement: str) -> str:
-    """Return a statement with a list in PostgreSQL's form; the list is the first parameter.
+    """Replace the placeholders of a list by PostgreSQL's SQL; the list is the first parameter.
 
     Each value is looked up on its own. With `= ANY`, PostgreSQL would scan a table that has grown
     since its statistics were taken, and compare each row with the whole list.
@@ -62,13 +62,13 @@ def in_postgresql(statement: str) -> str:
     value = "listed.value::bigint" if is_number else "listed.value"
     single = statement.replace("LISTED ", "", 1).replace("IS_LISTED", f"= {value}")
     listed = "json_array_elements_text(?::json) AS listed(value)"
-    # Without an offset, the planner might turn it into a join.
+    # Without OFFSET, the query planner might turn the lookups into a join.
     return f"SELECT found.* FROM {listed} CROSS JOIN LATERAL ({single} OFFSET 0) AS found"  # nosec B608
 
 
 @cache
 def in_sqlite(statement: str) -> str:
-    """Return a statement with a list in SQLite's form; the list is the first parameter.
+    """Replace the placeholders of a list by SQLite's SQL; the list is the first parameter.
 
     A cross join keeps the order of the tables; otherwise SQLite might scan all units of a test.
     """
@@ -110,7 +110,7 @@ def insert(
 
 @cache
 def _inserting(table: str, columns: tuple[str, ...]) -> tuple[str, str, str]:
-    """Return a table with its columns, and the statements that insert one row and many."""
+    """Return a table with its columns as SQL, and the statements that insert one row and many."""
     quoted, marks = ", ".join(f'"{column}"' for column in columns), ", ".join("?" for _ in columns)
     head = f"{table} ({quoted})"
     single = f"INSERT INTO {head} VALUES ({marks})"  # nosec B608
@@ -130,6 +130,6 @@ def database_time(connection: Connection) -> float | None:
 
 
 def shared_time(connection: Connection, machine: float) -> float:
-    """Return the time for all programs of a store: the database's, or else the machine's."""
+    """Return the time that all programs of a store share: the database's, or else the machine's."""
     database_now = database_time(connection)
     return machine if database_now is None else database_now

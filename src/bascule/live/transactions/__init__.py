@@ -1,1 +1,1 @@
-"""Actions of a database transaction: enrol units, record outcomes, settle, change by hand."""
+"""Actions in one transaction: enrol units, record outcomes, count units, make manual changes."""

@@ -25,14 +25,14 @@ def move(
     to: Phase,
     detail: Mapping[str, str] = MappingProxyType({}),
 ) -> int:
-    """Start, pause or stop an experiment; return how many places the next units still fill."""
+    """Start, pause or stop an experiment; return how many more units the open block admits."""
     if work.phase not in since:
         message = f"{work.before.name} is {work.phase}: it cannot {action} now"
         raise InputError("state", message, kind="conflict")
     settle(work)
     if work.phase in since:
         if to == "stopped" and work.state.ending.held is not None:
-            # The withheld decision was reached before: stopping the test announces it.
+            # Stopping a test announces a decision that was reached but is still withheld.
             work.state = announce(work.design, work.state, work.now)
             decide(work)
         work.phase, state = to, work.state
@@ -73,12 +73,12 @@ def turn_knob(work: UnitOfWork, knob: str, value: float) -> None:
     assert before is not None
     assert now is not None
     values = {"before": before.value, "now": now.value}
-    # The progress of the test at the change, so that it can be replayed.
+    # The progress is logged so that a replay makes the change at the same point.
     work.log("knob", knob=knob, **plain(values), after=work.state.progress)
 
 
 def set_share(work: UnitOfWork, share: float) -> int:
-    """Set the share of the traffic to admit from the next block on; a ramp ends.
+    """Set the share of the traffic to admit, from the next block on; this ends a ramp.
 
     Return how many places the next units still fill at the previous share.
     """

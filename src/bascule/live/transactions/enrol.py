@@ -40,7 +40,7 @@ def newcomer(
 
 
 def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
-    """Return for each unit its `Answer`, or the error of its call.
+    """Return for each unit its `Answer`, or the error to raise.
 
     A unit that the test does not take gets an answer too, but is not in the test. Covariates and
     contexts matter only for new units; those of a unit that has an arm are ignored.
@@ -99,7 +99,7 @@ def _with_covariates(
 def _admitted(
     work: UnitOfWork, new: Sequence[str], asked: Iterable[tuple[str, Context | None]]
 ) -> tuple[list[str], Control, dict[str, InputError]]:
-    """Return the admitted units, the terms of new blocks, and the errors of refused units."""
+    """Return the admitted units, the settings for new blocks, and the errors of refused units."""
     state, name, audience = work.state, work.before.name, work.delivery.audience
     terms = for_next_block(audience, bool(work.design.guardrails), state, work.now)
     places = places_left(work.phase, state), state.control.share
@@ -118,11 +118,11 @@ def _admitted(
 def _outside_answer(
     work: UnitOfWork, problem: InputError | None, served: Served
 ) -> Answer | InputError:
-    """Return the answer for a unit that is not in the test, or the error of its call."""
+    """Return the answer for a unit that is not in the test, or the error to raise."""
     assert problem is not None
     is_split = all(answer.reason == "SPLIT" for answer in served)
     if problem.field == "covariates" or (problem.field == "clock" and is_split):
-        # A wrong clock is an error of the machine, which says nothing about the test.
+        # A wrong clock is a fault of this machine, and says nothing about the test.
         return problem
     return not_enrolled(work.design, work.phase, work.state, problem)
 
@@ -130,7 +130,7 @@ def _outside_answer(
 def _enrol(
     work: UnitOfWork, units: Sequence[str], known: Mapping[str, Known], terms: Control
 ) -> InputError | None:
-    """Enrol as many new units as there is room for; return why there was no more, or None.
+    """Enrol as many of the new units as may be enrolled; return why not all were, or None.
 
     `terms` are the terms of blocks that begin now.
     """
@@ -138,7 +138,7 @@ def _enrol(
     latest = max(state.enrolment.latest, work.before.created)
     if work.now < latest - TOLERANCE:
         return _clock_behind(work.before.name, latest, work.now)
-    # Time never runs backwards, so that units mature in the order in which they came.
+    # Enrolment times never decrease, so that units mature in the order in which they came.
     time = max(work.now, latest)
     deal = (
         work.deal(state.enrolment.deal)

@@ -148,7 +148,7 @@ def erase_excluded(work: UnitOfWork, before: float) -> None:
 
 
 def finish(work: UnitOfWork) -> None:
-    """Replace the data of erased units that have counted by their values, under random names.
+    """Reduce erased units that have counted to their counted values, under random names.
 
     With recurring outcomes, a unit has counted once the test has ended.
     """
@@ -221,7 +221,7 @@ def _collapse(work: UnitOfWork, number: int) -> None:
 
 
 def _counted_units(work: UnitOfWork, metric: str | None) -> int:
-    """Return how many units have counted in a metric; with a shorter window they count earlier."""
+    """Return how many units have counted in a metric; a shorter window makes them count earlier."""
     folding, metrics = work.state.folding, work.design.metrics
     ahead: dict[str | None, Front] = {
         metrics[number].name: front for front in folding.fronts for number in front.metrics

@@ -34,7 +34,7 @@ UNTIMELY: dict[Reason | None, str] = {
     "early": "unassigned",
     "unknown unit": "unassigned",
 }
-"""Name of the count of the state that each reason increases."""
+"""For each reason, the field of the state's `counts` that it increases."""
 
 NOT_EXPOSED = Receipt(True, "not exposed", "it counts for the arm that its unit was given")
 
@@ -117,7 +117,7 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
 
 
 def _show_events(work: UnitOfWork, rows: Sequence[tuple[object, ...]]) -> None:
-    """Add units whose first event is among the new rows to the early signals."""
+    """Add to the early signals the units whose first event is among the new rows."""
     of_primary = [row for row in rows if row[6] is None and row[2]]
     numbers = [*dict.fromkeys(cast("int", row[1]) for row in of_primary)]
     before = work.rows.first_events(numbers)
@@ -151,7 +151,7 @@ def _of_request(event: Event, known: Mapping[str, tuple[str, float | None]]) -> 
 
 
 def _with_hidden_id(work: UnitOfWork, event: Event) -> Event:
-    """Return an event whose id is hashed if its unit was erased, so that a retry is found."""
+    """Return an event, with its id hashed if its unit was erased, so that a retry is recognised."""
     known = work.known[event.unit]
     if event.id is None or known is None or not is_erased(known.unit):
         return event

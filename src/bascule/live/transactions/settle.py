@@ -1,4 +1,4 @@
-"""Fold matured units into the statistics, a few in each transaction, and decide or end a test."""
+"""Add units with complete outcomes to the statistics, in limited batches; decide or end a test."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from bascule.live.transactions.erase import finish
 from bascule.live.transactions.unit_of_work import UnitOfWork
 
 FOLDED_AT_ONCE = 2000
-"""Maximum number of units that one transaction folds, so that no transaction takes long."""
+"""Maximum number of units that one transaction adds to the statistics, so that it ends soon."""
 
 FOLDED_AT_FIRST = 32
-"""Number of units that are read first: if outcomes come one by one, few are ready."""
+"""Number of units in the first batch to read: if outcomes come one by one, few are ready."""
 
 STAGES_AT_ONCE = 20
 """Maximum number of stages that one transaction closes."""
@@ -43,7 +43,7 @@ SHOWN_EVERY = 1.02
 
 
 def settle(work: UnitOfWork, limit: int = FOLDED_AT_ONCE) -> bool:
-    """Fold matured units into the statistics; return whether there may be more."""
+    """Add units with complete outcomes to the statistics; return whether there may be more."""
     if work.phase not in OPEN and not is_measured_on(work):
         return False
     work.write("outcomes")
@@ -85,7 +85,7 @@ def _end(work: UnitOfWork) -> float:
 
 
 def is_settled(test: Loaded | UnitOfWork, now: float) -> bool:
-    """Return whether there is nothing to settle now, so that no transaction is needed.
+    """Return whether no unit can be counted and no step is due, so that no transaction is needed.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
@@ -130,7 +130,7 @@ def decide(work: UnitOfWork) -> None:
 
 
 def _fold(work: UnitOfWork, limit: int) -> bool:
-    """Fold units that are ready, at most `limit`, in growing batches; return if more may be."""
+    """Count at most `limit` units, in growing batches; return whether more may be ready."""
     left, size = limit, FOLDED_AT_FIRST
     while left > 0 and _may_fold(work, _end(work)):
         held = work.state.ending.held
@@ -153,13 +153,13 @@ def _may_fold(work: UnitOfWork, end: float) -> bool:
     if state.folding.folded >= _countable(work):
         return False
     if measure is None:
-        # Units are folded in order, so that the first waiting unit must have its outcome.
+        # Units are counted in order, so the first one that waits must have its outcome.
         return state.folding.backlog or state.folding.folded in work.news
     return state.folding.due is None or state.folding.due <= end
 
 
 def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
-    """Fold `size` units; return whether all of them were ready."""
+    """Count at most `size` units; return whether all of them were ready."""
     design = work.design
     measure = design.measure
     work.write("assignments")
@@ -223,7 +223,7 @@ def fold_time(design: Design, arrived: float, now: float) -> float:
 
 
 def _fold_front(work: UnitOfWork, place: int, end: float, limit: int) -> bool:
-    """Fold units into metrics with shorter windows; return whether there may be more."""
+    """Count units in the metrics of one shorter window; return whether there may be more."""
     design, state, front = work.design, work.state, work.state.folding.fronts[place]
     is_due = front.due is None or front.due <= end
     if state.ending.verdict is not None or front.folded >= state.units or not is_due:
@@ -265,7 +265,7 @@ def _list_clipped(
 
 
 def _remove_harmful(work: UnitOfWork) -> None:
-    """Remove harmful arms for good, as found by guardrails; removing the last ends the test."""
+    """Remove for good the arms that guardrails find harmful; removing the last ends the test."""
     design = work.design
     while harmful := due_removals(design, work.state):
         for arm, which in harmful.items():
@@ -286,7 +286,7 @@ def remove_arm(work: UnitOfWork, name: str, action: str, to: str | None, **detai
     ]
     control = after.control._replace(moved=(*moved, (dropped, served)))
     work.state = after._replace(control=control)
-    # The progress of the test at the removal, so that it can be replayed.
+    # The progress is logged so that a replay removes the arm at the same point.
     place = {
         "after": state.progress,
         "deal": state.enrolment.deal,

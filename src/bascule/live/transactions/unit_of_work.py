@@ -62,7 +62,7 @@ class UnitOfWork:
         self.delivery = before.delivery
         self.now = now
         self.counted = -math.inf
-        """When the last block of this transaction counted."""
+        """Time at which this transaction last added a complete block or unit to the statistics."""
         self.actor = actor
         self.shuffle = shuffle
         self.deals = deals
@@ -148,7 +148,7 @@ class UnitOfWork:
         )
 
     def deal_again(self, deal: Deal) -> None:
-        """Replace a stored block after an arm was struck from it."""
+        """Replace a stored block after an arm was dropped from its remaining slots."""
         self.write("blocks")
         self.deals[deal.number] = deal
         self.rows.deal_again(deal)
@@ -167,7 +167,7 @@ class UnitOfWork:
         return self.deals[number]
 
     def add_blocks(self, first: int, dealt: Sequence[Parts], used: Used | None = None) -> None:
-        """Add consecutive blocks to the rows to write; the last one stays in memory."""
+        """Queue consecutive blocks to be written; the last one also stays in memory."""
         for start in range(0, len(dealt), LONGEST_RUN):
             run = dealt[start : start + LONGEST_RUN]
             parts = chain((used if start == 0 else None,), repeat(None))
@@ -177,11 +177,11 @@ class UnitOfWork:
             self.deals[last] = Deal(last, dealt[-1], (), used if len(dealt) == 1 else None)
 
     def add(self, table: str, *values: Any) -> None:
-        """Add a row to the rows to write to a table; the experiment's number is put first."""
+        """Queue a row to be written to a table, with the experiment's number put first."""
         self._rows[table].append((self.before.id, *values))
 
     def add_all(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Add many rows to the rows to write, which must begin with the experiment's number.
+        """Queue rows to be written to a table; each must begin with the experiment's number.
 
         Binding NULLs takes SQLite a third of the time of an insert, so rows may leave out columns
         at the end that are NULL.
@@ -189,7 +189,7 @@ class UnitOfWork:
         self._rows[table] += rows
 
     def write(self, table: str) -> None:
-        """Write the added rows of a table now, so that they can be read."""
+        """Write the queued rows of a table now, so that queries find them."""
         rows = self._rows.pop(table, None)
         if rows:
             columns = ADDED[table]

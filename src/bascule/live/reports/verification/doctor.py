@@ -30,7 +30,7 @@ LEAST_FREE = 200 * 2**20
 """Minimum free space on the disk of a SQLite file, in bytes."""
 
 LARGEST_LOG = 256 * 2**20
-"""Maximum size of the log of a SQLite file, in bytes; beyond it, something keeps it large."""
+"""Size of a SQLite file's log, in bytes, above which a reader is assumed to keep it large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ def _readable(connection: Connection) -> Iterator[queries.Loaded]:
         try:
             yield queries.stored_row(connection, experiment.id, experiment.name)
         except DAMAGE:
-            # `_experiments` lists it.
+            # `_experiments` reports the damage.
             continue
 
 

@@ -27,14 +27,14 @@ from bascule.live.storage.state_json import DAMAGE, run_from_json
 
 READ_AT_ONCE = 5000
 UNITS_AT_ONCE = 1000
-"""Number of units read at once with their outcomes; `READ_AT_ONCE` is for units alone."""
+"""Number of units read at once with their outcomes; without outcomes it is `READ_AT_ONCE`."""
 
 LOWEST = -(2**63)
 
 MOST_LISTED = 1000
 """Maximum number of differences that are listed; further ones are only counted."""
 
-# No joins: in a table that has just grown, the planner may choose one that takes hours.
+# No joins: if a table has just grown, the planner may choose a plan that takes hours.
 _ARRIVALS = (
     "SELECT number, time FROM assignments WHERE experiment = ? AND number >= ? "
     "ORDER BY number LIMIT ?"
@@ -55,7 +55,7 @@ AUDIT = "SELECT id, time, action, detail FROM audit WHERE experiment = ? ORDER B
 LARGEST_VERSION = 2**53
 
 SECOND = 1.0
-"""Maximum difference, in seconds, between times that were computed in different ways."""
+"""Largest difference, in seconds, at which two computed times are considered equal."""
 
 
 class Findings:
@@ -79,7 +79,7 @@ class Findings:
 
 
 def check_state(stored: Loaded, findings: Findings) -> None:
-    """Compare the parts of an experiment's own row with each other."""
+    """Check that the columns of an experiment's row are valid and agree with each other."""
     phase, state = stored.phase, stored.state
     if phase not in get_args(Phase):
         findings.add(f"state stored as {phase!r:.60}, which is none")
@@ -117,7 +117,7 @@ def check_state(stored: Loaded, findings: Findings) -> None:
 
 
 def _is_due(stored: Loaded) -> bool:
-    """Return whether the calendar allows the decision at the time at which it was announced."""
+    """Return whether the calendar of the design allowed the decision when it was announced."""
     design, state = stored.design, stored.state
     verdict, first = state.ending.verdict, state.enrolment.origin
     if verdict is None or verdict.harm or not design.withholds or first is None:
@@ -196,7 +196,7 @@ def readable_runs(
 def check_leftovers(
     connection: Connection, experiment: int, stored: Loaded | None, findings: Findings
 ) -> None:
-    """List blocks that were never dealt, and rows that cannot be read."""
+    """List stored blocks that were never dealt, and unreadable blocks, history and log entries."""
     dealt = None if stored is None else stored.state.enrolment.deal
     for run in readable_runs(connection, experiment, findings):
         if dealt is not None and run and run[-1].number > dealt:
@@ -228,7 +228,7 @@ def _check_entry(findings: Findings, place: str, time: object, text: str) -> Non
 def check_erased(
     connection: Connection, experiment: int, stored: Loaded | None, findings: Findings
 ) -> int:
-    """Compare the list of erased units with their rows, and return the number of units."""
+    """Compare the list of erased units with the rows of these units; return the list's length."""
     rows = statements.fetch(connection, _ERASED, experiment)
     for number, unit in rows:
         if unit is None or not unit.startswith(PREFIX):
@@ -297,7 +297,7 @@ class RowCheck:
         self._time = max(self._time, time)
 
     def end(self) -> None:
-        """Compare the time of the last row with the stored one."""
+        """Compare the time of the last row with the time of the last unit in the stored state."""
         latest = self._stored.state.enrolment.latest
         if self._number >= 0 and self._time != latest:
             self._findings.add(

@@ -43,7 +43,7 @@ class SignalCheck:
         return row.number in self._heard
 
     def with_delay(self, replay: Replay, row: Assignment) -> Replay:
-        """Return the replay with the delay of the unit that is folded next."""
+        """Return the replay with the delay of the next unit's event added to the early signals."""
         self.check_choices(replay)
         if row.number not in self._heard:
             return replay

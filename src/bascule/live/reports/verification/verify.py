@@ -79,7 +79,7 @@ class Verification:
 
 
 def verify(connection: Connection, experiment: int, name: str) -> Verification:
-    """Replay the log of an experiment as far as it is folded, and list every difference."""
+    """Replay the log of an experiment up to its last counted unit, and list every difference."""
     findings = Findings()
     stored = _load(connection, experiment, name, findings)
     units, unchecked = 0, ""
@@ -176,7 +176,7 @@ class _UnitLog:
         self.replay = Replay.start(stored.design, self._deal, changes, origin)
 
     def run(self) -> None:
-        """Read the units in order, and fold as many as are folded in the stored state."""
+        """Read the units in order, and count as many of them as the stored state has counted."""
         first = 0
         while rows := self._log.assigned_from(first, READ_AT_ONCE):
             first = rows[-1].number + 1
@@ -294,11 +294,11 @@ class _UnitLog:
 
     @property
     def _places_ahead(self) -> frozenset[int]:
-        """Indices of the metrics that count before the primary one."""
+        """Indices of the metrics whose windows close before that of the primary metric."""
         return frozenset(number for front in self._ahead.folding.fronts for number in front.metrics)
 
     def _take_ahead(self, row: Assignment, events: Events) -> None:
-        """Fold a unit into the metrics with shorter windows in which it has counted."""
+        """Add a unit to the metrics with shorter windows in which the store has counted it."""
         design = self.stored.design
         for place, front in enumerate(self.stored.state.folding.fronts):
             if row.number >= front.folded or row.deal not in self._deals:
@@ -308,7 +308,7 @@ class _UnitLog:
             self._ahead = fold_ahead_unit(design, self._ahead, place, deal, row.arm, values, 0.0)
 
     def _with_ahead(self, state: ExperimentState) -> ExperimentState:
-        """Return the state with the statistics of the metrics that count before the primary one."""
+        """Return the state with the replayed statistics of metrics that have shorter windows."""
         places = self._places_ahead
         if not places or not self._folds:
             return state
@@ -331,7 +331,7 @@ class _UnitLog:
         return announced(design, merged, 0.0)
 
     def _chances(self, row: Assignment, slot: int | None) -> frozenset[float]:
-        """Return the possible probabilities of a unit's arm."""
+        """Return the probabilities with which the unit may have got its arm."""
         if slot is None:
             return frozenset((1.0,))
         deal = self._deals.get(row.deal or 0)
@@ -340,7 +340,7 @@ class _UnitLog:
         return chances or frozenset((row.probability,))
 
     def _check_block(self) -> None:
-        """Compare the slots of the current block that were handed out with the dealt ones."""
+        """Compare the arms that units got in the current block with the arms that were dealt."""
         deal = self._deals.get(self._block)
         slots = () if deal is None else deal.slots
         stored = self.stored.state.enrolment

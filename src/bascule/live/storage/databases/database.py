@@ -136,7 +136,7 @@ class Database:
                 self._writer.checkpoint()
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Return a context with a snapshot of the tables, which waits for no other transaction."""
+        """Return a context with a snapshot of the tables; it waits for no other transaction."""
         return self._snapshot(self._reads)
 
     def reading_hot(self) -> AbstractContextManager[Connection]:
@@ -216,7 +216,7 @@ class Database:
             raise _TakenBackError
 
     def close(self) -> None:
-        """Close every connection; a SQLite file then contains all data, also that of its log."""
+        """Close every connection; a SQLite file then also has the data of its write-ahead log."""
         if self._is_closed:
             return
         self._is_closed = True

@@ -107,7 +107,7 @@ def postgresql_engine(url: URL, limits: PoolLimits) -> Engine:
             cursor.execute(f"SET statement_timeout = {1000 * limits.statement:.0f}")
             cursor.execute(f"SET lock_timeout = {1000 * limits.wait:.0f}")
             if limits.reads_all:
-                # The planner takes tables that have just grown for small ones.
+                # The query planner underestimates tables that have just grown.
                 cursor.execute("SET enable_nestloop = off")
         connection.commit()
         OVERDUE.answered(connection)

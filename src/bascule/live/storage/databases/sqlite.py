@@ -131,7 +131,7 @@ class Writer:
 
 
 def refuse_other_files(path: Path) -> None:
-    """Raise if a file exists that is not a store; the file is not changed."""
+    """Raise if the path holds a file that is not a store; the file is not changed."""
     if path.is_dir():
         raise InputError("store", f"{path} is a folder: give the path of a file")
     if not path.is_file() or path.stat().st_size == 0:
@@ -161,7 +161,7 @@ def create_file(path: Path) -> None:
 
 
 def _with_listeners(engine: Engine, cache: int) -> Engine:
-    """Add listeners to an engine that set up connections and begin transactions; return it."""
+    """Return the engine, with listeners that set up connections and begin transactions."""
 
     def connected(connection: Any, _: object) -> None:
         # SQLAlchemy begins transactions explicitly; the driver must not begin any by itself.
@@ -194,7 +194,7 @@ LOST_LOG = (
 
 
 def has_lost_log(path: Path) -> bool:
-    """Whether a file was used with a write-ahead log, so that its missing tables were there."""
+    """Whether a file was used with a write-ahead log, which must have had the missing tables."""
     with path.open("rb") as file:
         head = file.read(20)
     # Bytes 18 and 19 are the format versions for writing and reading; 2 means write-ahead log.
