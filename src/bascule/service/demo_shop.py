@@ -46,7 +46,7 @@ DESIGNS = {
 
 FIXED = "fixed-horizon"
 FIXED_UNITS = 915
-"""Visitors that the test with a fixed horizon has for each button, as the plan says."""
+"""Visitors per button of the fixed-horizon test, as computed by the plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class FixedHorizonTest:
     """The test that most people run: an even split, a fixed number of visitors, and one look."""
 
     def __init__(self, seed: int) -> None:
-        # Visitors of a demonstration.
+        # Not for security: it draws the visitors of a demonstration.
         self._chance = random.Random(f"fixed horizon of {seed}")  # nosec B311
         self._due = 0
         self.units = dict.fromkeys(BUY, 0)
@@ -101,7 +101,7 @@ class FixedHorizonTest:
 
     @property
     def winner(self) -> str | None:
-        """The button that has sold more, if a two-sided test of 5 % says so; else None."""
+        """The button that sells more if a two-sided test at 5 % is significant; else None."""
         old, green = (self.bought[arm] / self.units[arm] for arm in BUY)
         pooled = (old + green) / 2
         spread = math.sqrt(2 * pooled * (1 - pooled) / FIXED_UNITS)
@@ -111,24 +111,24 @@ class FixedHorizonTest:
 
 
 class Shop:
-    """Visitors of every hour, each of whom goes through all tests."""
+    """A shop in which every visitor takes part in all tests."""
 
     def __init__(self, store: Store, clock: ManualClock, seed: int) -> None:
         self._clock = clock
-        # Visitors of a demonstration.
+        # Not for security: it draws the visitors of a demonstration.
         self._chance = random.Random(seed)  # nosec B311
         words = "Visitors who see a green button buy more often."
-        # The page shows the newest test first.
+        # Created in reverse, since the page shows the newest test first.
         self._tests = {
             name: store.create(name, DESIGNS[name], description=words) for name in reversed(DESIGNS)
         }
         self._fixed = FixedHorizonTest(seed)
         self.hours = 0
         self.ended: dict[str, int] = {}
-        """The hours that each test took which has ended."""
+        """The hours that each ended test took, by its name."""
 
     def pass_hour(self) -> None:
-        """Let the visitors of an hour come, and the hour pass.
+        """Let the visitors of one hour come, and advance the clock by an hour.
 
         What a visitor would do with either button is drawn before it is assigned: a visitor who
         buys with the worse button buys with the better one too.
@@ -146,13 +146,13 @@ class Shop:
             if self._fixed.is_over(self.hours):
                 self.ended[FIXED] = self.hours
         for test in running:
-            # Now, so that no visitor comes before what has matured counts.
+            # Mature outcomes are counted now, before the visitors of the next hour come.
             test.settle()
             if test.state not in OPEN:
                 self.ended[test.name] = self.hours
 
     def standings(self) -> dict[str, Standing]:
-        """Return where the tests stand."""
+        """Return the state of each test, by its name."""
         standings = {name: self._standing(self._tests[name]) for name in DESIGNS}
         return standings | {FIXED: self._fixed_standing()}
 
@@ -173,12 +173,12 @@ class Shop:
 
 
 def shuffle(seed: int) -> Callable[[list[int]], None]:
-    """Return the order of the arms in a block, for the store of a shop."""
+    """Return the function that shuffles the arms of a block, seeded for one shop."""
     return random.Random(f"blocks of {seed}").shuffle  # nosec B311
 
 
 def simulate_both(runs: int, seed: int) -> dict[str, Simulation]:
-    """Simulate both tests many times, on one thread: others play the shop and draw its page."""
+    """Simulate both designs many times on one thread, to leave the other threads to the shop."""
     window = Delay(PER_DAY)
     world = World(tuple(BUY.values()), delay=window)
     return {

@@ -32,13 +32,13 @@ LEFT_OUT = (
     "/excluded",
     "/export",
 )
-"""Parts of paths that are for programs, or about single units."""
+"""Paths that contain one of these get no tool: they are for programs, or about single units."""
 
 ONLY_READS = "/v1/plan"
-"""How the paths of POST begin that change nothing."""
+"""Prefix of the paths whose POST requests change nothing."""
 
 LONGEST = 200_000
-"""Characters of an answer that are passed on; a report may have more."""
+"""Maximum number of characters of an answer passed on to the client; a report may be longer."""
 
 GUIDE = (
     "Adaptive A/B tests: plan a design, create a test, read its status and analyse it. "
@@ -104,7 +104,7 @@ def _call(path: str, method: str, operation: dict[str, Any], parts: dict[str, An
 async def make(
     client: httpx.AsyncClient, call: Call, arguments: dict[str, Any]
 ) -> tuple[str, bool]:
-    """Make a call with the arguments of a tool; return its answer, and whether it is an error."""
+    """Call the API with the arguments of a tool; return the answer, and whether it is an error."""
     unknown = arguments.keys() - call.places.keys()
     if unknown:
         return f"{min(unknown)!r:.60} is no argument of {call.name}", True
@@ -112,7 +112,7 @@ async def make(
     for name, value in arguments.items():
         place = call.places[name]
         if place == "path":
-            # A slash would make another path of it: servers decode %2F.
+            # A slash would lead to another path, even when encoded, since servers decode %2F.
             if not NAME.fullmatch(str(value)):
                 return f"{name} {str(value)!r:.60} is no name of a test", True
             path = path.replace(f"{{{name}}}", quote(str(value), safe=""))

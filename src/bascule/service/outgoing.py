@@ -12,7 +12,7 @@ SECONDS = 10.0
 
 
 class Outgoing:
-    """One client for all calls, which keeps no cookies.
+    """One HTTP client for all outgoing calls; it keeps no cookies.
 
     Certificates take a hundred times as long to load as a call to prepare: they are loaded when the
     service starts. The client is made by the first call, since a proxy of the environment that
@@ -24,7 +24,7 @@ class Outgoing:
 
     @cached_property
     def client(self) -> httpx.AsyncClient:
-        """The client."""
+        """The HTTP client, made at first use."""
         no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
         return httpx.AsyncClient(timeout=SECONDS, verify=self._tls, cookies=no_cookies)
 

@@ -1,4 +1,4 @@
-"""Plans, computed in a process beside the service, since they take seconds of a processor."""
+"""Plans, computed in a separate process, since each takes seconds of processor time."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ SECONDS = 30.0
 """How long a plan may take if other plans are waiting for it to finish."""
 
 ALONE_SECONDS = 120.0
-"""How long a plan may take if no other is waiting: the first of a kind is compiled meanwhile."""
+"""How long a plan may take if no other is waiting, since code may have to be compiled first."""
 
 START_SECONDS = 180.0
-"""How long the process may take to start, when it compiles what most plans need."""
+"""How long the process may take to start: it compiles the code that most plans need."""
 
 LOOK_EVERY, LOOK_FOR_CALLER = 1.0, 0.5
-"""Seconds between checks whether another plan has begun to wait, and whether a caller is there."""
+"""Seconds between checks whether another plan waits, and whether the client is connected."""
 
 GRACE = 5.0
-"""Seconds in which a plan that nobody waits for ends; then its process is killed."""
+"""Seconds that an interrupted plan has to end before its process is killed."""
 
 MOST_ASKED, MOST_OF_ONE = 12, 3
 """Plans that are asked for at once: by all, and by one caller.
@@ -43,7 +43,7 @@ SPAWN = multiprocessing.get_context("spawn")
 
 
 class Planner:
-    """One process that plans, one plan at a time; one that takes too long is ended.
+    """Computes plans in a separate process, one at a time, and ends those that take too long.
 
     A thread waits for the process, and is the only one that uses it. A plan that nobody waits for
     is interrupted, and the process goes on with the next. If that takes too long, the process is
@@ -56,7 +56,7 @@ class Planner:
         self._pipe: Connection | None = None
 
     async def make(self, caller: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        """The result of `function(*arguments)` in the process, for a caller."""
+        """Return the result of `function(*arguments)` in the process, on behalf of a caller."""
         async with self._turns.turn(caller):
             if self._process is None:
                 await self._in_time(START_SECONDS, self._start)
@@ -79,14 +79,14 @@ class Planner:
             making.cancel()
 
     async def close(self) -> None:
-        """End the process, whatever it does at the time."""
+        """End the process, even while it computes a plan."""
         self._kill()
-        # Whoever waits for its answer gets none.
+        # A caller that waits for an answer of the process gets none.
         async with self._turns.turn("", is_limited=False):
             self._end()
 
     async def _in_time(self, limit: float, function: Callable[..., Any], *arguments: object) -> Any:
-        """Call something in a thread; if it takes too long or nobody waits, end the call."""
+        """Call a function in a thread; end the call if it takes too long or its caller is gone."""
         call = asyncio.get_running_loop().run_in_executor(None, function, *arguments)
         try:
             await asyncio.wait([call], timeout=limit)
@@ -110,10 +110,10 @@ class Planner:
         return call.result()
 
     async def _give_up(self, call: asyncio.Future[Any], is_start: bool) -> None:
-        """Wait until a call has ended: one that plans is interrupted, and killed if need be."""
+        """Wait until a call has ended: a plan is interrupted, and its process killed if need be."""
         try:
             if is_start:
-                # Others wait for the process too.
+                # A start goes on, since other callers wait for the process too.
                 await asyncio.wait([call], timeout=START_SECONDS)
             elif self._interrupt():
                 await asyncio.wait([call], timeout=GRACE)
@@ -144,7 +144,7 @@ class Planner:
             raise Problem(422, "planning failed: ask for less extreme numbers") from None
 
     def _interrupt(self) -> bool:
-        """Interrupt what the process does; False where it cannot be interrupted."""
+        """Interrupt the plan being computed; return False if that is not possible."""
         process, number = self._process, getattr(signal, "SIGUSR1", None)
         if process is None or process.pid is None or number is None:
             return False
@@ -153,7 +153,7 @@ class Planner:
         return True
 
     def _kill(self) -> None:
-        # The thread may have ended and closed it a moment ago.
+        # The thread may have closed the process a moment ago.
         with suppress(ValueError):
             if self._process is not None:
                 self._process.kill()

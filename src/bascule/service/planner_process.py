@@ -1,4 +1,4 @@
-"""What the process beside the service does: it calls functions and sends their results."""
+"""The main loop of the planner's process: it calls functions and sends back their results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PLANNERS: dict[type[Model], Callable[..., Any]] = {
 
 
 def arguments(asked: Model) -> dict[str, Any]:
-    """Return the arguments of the function that plans what is asked for."""
+    """Return the arguments of the planning function for a request."""
     values = {name: getattr(asked, name) for name in type(asked).model_fields}
     if values.get("sample") is not None:
         values["sample"] = Sample.of(values["sample"], cap=values["cap"])
@@ -44,13 +44,13 @@ class Interrupted(BaseException):
 
 
 def result_of(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """The result of a call, or the error in what was given."""
+    """Return the result of a call, or the `InputError` that says what is wrong with its input."""
     try:
         return function(*arguments)
     except InputError as problem:
         return problem
     except Exception:
-        # Numbers that nobody has thought of must not end the process: others wait for it.
+        # An unexpected error must not end the process, since other callers wait for it.
         traceback.print_exc()
         return InputError(
             "request", "nothing can be computed for this: ask for less extreme numbers"
@@ -58,11 +58,11 @@ def result_of(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
 
 
 def answer_all(pipe: Connection) -> None:
-    """Say that it is ready, then make calls and send their results until there are no more."""
+    """Report readiness, then answer calls until the pipe is closed."""
     is_calling = False
 
     def interrupt(*_: object) -> None:
-        # A signal that comes when the result is on its way has nothing to interrupt.
+        # A signal that comes after the call has ended has nothing to interrupt.
         if is_calling:
             raise Interrupted
 
@@ -70,7 +70,7 @@ def answer_all(pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(AttributeError):
         signal.signal(signal.SIGUSR1, interrupt)
-    # What most plans need is compiled now, and not in the time of whoever asks first.
+    # Compile the code that most plans need, so that the first caller need not wait for it.
     plan(runs=WARM_RUNS, threads=1, progress=False)
     with suppress(EOFError, OSError):
         pipe.send(None)

@@ -67,7 +67,7 @@ class DataResponse(Response):
 
 
 class Problem(Exception):  # noqa: N818
-    """A refused request: the status, one line about it, and the field that it is about."""
+    """A refusal of a request: its HTTP status, one line of detail, and the field at fault."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ Page = Callable[[Any, Problem], Response]
 
 
 def problem_of(error: Exception) -> Problem:
-    """Translate an error of the library into a refusal; one of the store is logged.
+    """Translate an error of the library into a refusal, and log errors of the store.
 
     >>> problem_of(InputError("state", "the test is over", kind="conflict")).status
     409
@@ -168,7 +168,7 @@ def ofrep_failure(path: str, problem: Problem) -> Response:
 
 
 def header(scope: Scope, name: bytes) -> str | None:
-    """The value of a request's first header of a name; None if there is none.
+    """Return the value of the first header with a name; None if there is none.
 
     >>> header({"headers": [(b"accept", b"text/html")]}, b"accept")
     'text/html'
@@ -178,7 +178,7 @@ def header(scope: Scope, name: bytes) -> str | None:
 
 
 def wants_page(scope: Scope) -> bool:
-    """Whether a browser asks for something to show.
+    """Whether a browser asks for a page.
 
     >>> wants_page({"path": "/", "headers": [(b"accept", b"text/html,*/*")]})
     True

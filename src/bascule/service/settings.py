@@ -21,10 +21,10 @@ MAILBOX = re.compile(r"[a-z0-9!#$%&'*+/=?^_`{|}~.-]+@[a-z0-9-]+(?:\.[a-z0-9-]+)*
 """An address of mail as people have it: one @, no quotes, comments, spaces or commas."""
 
 LISTED = re.compile(r"[a-z0-9!#$%&'*+/=?^_`{|}~.-]*@[a-z0-9-]+(?:\.[a-z0-9-]+)*", re.I | re.A)
-"""An address, or a domain as in @shop.example."""
+"""Pattern of an e-mail address, or of a domain such as @shop.example."""
 
 MOST_FIELDS = 1000
-"""Fields of an address or of a form: the form for a new test, which has most, has a hundred."""
+"""Maximum number of fields of a URL or a form; the largest form has about a hundred."""
 
 LARGE = 8192
 """Bytes from which on a body is parsed and validated in a thread."""
@@ -148,7 +148,7 @@ def is_loopback(host: str) -> bool:
 
 
 def webhook_key(secret: str) -> bytes:
-    """The bytes that sign webhooks: of the text, or of the base64 that follows `whsec_`.
+    """Return the key that signs webhooks: the text's bytes, or the base64 after `whsec_` decoded.
 
     >>> webhook_key("whsec_c2VjcmV0IG9mIHRoZSBzaG9w")
     b'secret of the shop'
@@ -183,7 +183,7 @@ def shown_url(url: str) -> str:
 
 
 def _host(url: str) -> str | None:
-    """The host that a URL of HTTP names; None where it does not name one plainly.
+    """Return the host of an HTTP URL; None if programs could read it differently.
 
     Numbers that are no address as everybody writes it are not taken: some programs read 0177.0.0.1
     as 127.0.0.1, others as 177.0.0.1.
@@ -219,7 +219,7 @@ def _check_proxy(proxy: str) -> None:
 
 
 def believed(proxies: Sequence[str]) -> list[str]:
-    """Return the proxies as addresses, IPv4 ones also in the form of an IPv6 socket.
+    """Return trusted proxies, those of IPv4 also as IPv4-mapped IPv6 addresses.
 
     >>> believed(["10.0.0.0/8"])
     ['10.0.0.0/8', '::ffff:a00:0/104']

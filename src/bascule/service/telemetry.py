@@ -29,10 +29,10 @@ LOGGER = logging.getLogger("bascule")
 STDERR = 2
 
 MOST_LINES = 10_000
-"""Lines of the log that wait to be written."""
+"""Maximum number of log lines that wait to be written."""
 
 FLUSH_SECONDS = 1.0
-"""Seconds in which the lines that wait are written when the process ends."""
+"""Seconds that waiting log lines have to be written when the process ends."""
 
 
 class JsonLines(logging.Formatter):
@@ -81,7 +81,7 @@ class LogWriter(logging.Handler):
         atexit.register(self.flush)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Add a record's line to the queue, or count it where the queue is full."""
+        """Add a line to the queue; if the queue is full, drop the line and count it."""
         try:
             if self._dropped and not self._lines.full():
                 lost, self._dropped = self._dropped, 0
@@ -93,14 +93,14 @@ class LogWriter(logging.Handler):
             self._dropped += 1
 
     def flush(self) -> None:
-        """Wait for the lines to be written, but not for a reader that has stopped reading."""
+        """Wait up to `FLUSH_SECONDS` until all lines are written."""
         deadline = time.monotonic() + FLUSH_SECONDS
         while self._lines.unfinished_tasks and time.monotonic() < deadline:
             time.sleep(0.01)
 
     def _write(self) -> None:
         while True:
-            # Without the buffer of `sys.stderr`, whose lock would be held while a write waits.
+            # Bypasses `sys.stderr`: the lock of its buffer would be held while a write waits.
             with suppress(OSError):
                 os.write(STDERR, f"{self._lines.get()}\n".encode())
             self._lines.task_done()
@@ -151,7 +151,7 @@ class Metrics:
             registry=self.registry,
             multiprocess_mode="mostrecent",
         )
-        # Looking a child up by its labels takes longer than counting.
+        # Counters by labels: the client library's own lookup takes longer than counting.
         self._counted: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:

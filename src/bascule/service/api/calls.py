@@ -1,4 +1,4 @@
-"""What the endpoints share: bodies of limited size, who calls, and calls of the store."""
+"""Helpers of the endpoints: read limited bodies, look up experiments, and call the store."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from bascule.service.settings import LARGE
 JSON = "application/json"
 
 MOST_ENTRIES, MOST_FIELDS_EACH = 3000, 20
-"""Entries of a body at most, and further ones for each entry of a long list."""
+"""Maximum number of entries of a JSON body, and of further ones for each item of a long list."""
 
 MOST_COMMAS = {False: 20_000, True: 150_000}
-"""Commas of a body at most, without and with a long list."""
+"""Maximum number of commas of a JSON body: for models without, and with, a long list."""
 
 Body = TypeVar("Body", bound=Model)
 Made = TypeVar("Made")
 
 
 async def with_body(request: Request, model: type[Body], make: Callable[[object], Made]) -> Made:
-    """Return `make(data)` for the data of a body; refused unless its content type is JSON.
+    """Parse a JSON body and return `make(data)`; refuse a request of another content type.
 
     A large body is parsed and validated in a thread. How many bytes there may be is checked by the
     middleware, and how slowly they may come by the server's protocol.
@@ -53,19 +53,19 @@ async def with_body(request: Request, model: type[Body], make: Callable[[object]
 
 
 async def read(request: Request, model: type[Body]) -> Body:
-    """The JSON body as a model."""
+    """Read the JSON body of a request and validate it as a model."""
     return await with_body(request, model, partial(take, model))
 
 
 def take(model: type[Body], data: object) -> Body:
-    """Plain data as a model, or one line about what does not fit.
+    """Validate plain data as a model, or raise a `Problem` that names the first invalid field.
 
     A body that has another shape is 400; one of the right shape whose values make no sense, 422.
     """
     try:
         return checked(model, data)
     except ValidationError as problem:
-        # All errors are built to get the first: once, and the entries of a body are limited.
+        # Getting the first error builds all of them, but the number of entries is limited.
         first = problem.errors(include_url=False)[0]
         cause, error = first.get("ctx", {}).get("error"), readable_part(first, "request")
         is_malformed = not isinstance(cause, InputError) or isinstance(cause, MalformedError)
@@ -73,22 +73,22 @@ def take(model: type[Body], data: object) -> Body:
 
 
 def checked(model: type[Body], data: object) -> Body:
-    """Plain data as a model; raises `ValidationError`."""
+    """Validate plain data as a model; raises `ValidationError`."""
     if model.model_config.get("strict"):
         return model.model_validate(data)
-    # As JSON: there a date is text and a number is a number, and nothing else.
+    # Validated as JSON text, strictly: dates must be text, and numbers must be numbers.
     return model.model_validate_json(json.dumps(whole(data)), strict=True)
 
 
 def parse(body: bytes, deepest: int, long_lists: Sequence[str] = ()) -> object:
-    """JSON as plain data; refused if it has more entries or levels than anyone needs.
+    """Parse JSON into plain data; refuse a body with too many entries or levels of nesting.
 
     >>> parse(b'{"unit": "user-42"}', 3)
     {'unit': 'user-42'}
     """
     most_commas = MOST_COMMAS[bool(long_lists)]
     if body.count(b",") > most_commas:
-        # Counted first: to parse them would hold up the event loop even from a thread.
+        # Commas are counted first: parsing many blocks the event loop, even from a thread.
         raise Problem(413, f"the body has more than {most_commas:,} commas: send less")
     try:
         data: object = from_json(body, allow_inf_nan=False)
@@ -133,7 +133,7 @@ Admin = Annotated[Caller, Depends(admin)]
 
 
 async def find(request: Request, caller: Caller, name: str) -> Summary:
-    """The experiment that a path names, if the caller's key is valid for it."""
+    """Find the experiment named in a path; raise unless the caller's key is valid for it."""
     allow(caller, name)
     entry: Summary = await request.app.state.directory.find(name)
     return entry
@@ -146,7 +146,7 @@ async def answer_long(
     status: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Answer with the data of a call that may read a whole log.
+    """Answer with the result of a call that may read a whole log, made in a thread.
 
     The answer is written in the thread of the call: to write a long one would hold up all others
     on the event loop.
@@ -155,13 +155,13 @@ async def answer_long(
     def write() -> Response:
         return DataResponse(function(*arguments), status, headers)
 
-    # Slow calls are logged by their names.
+    # A slow call is logged under this name.
     write.__qualname__ = getattr(function, "__qualname__", write.__qualname__)
     return await calls_of(request).long(write)
 
 
 def renders_of(request: Request) -> SharedRenders:
-    """Return the renders that callers share."""
+    """Return the cache of rendered pages and answers that callers share."""
     renders: SharedRenders = request.app.state.renders
     return renders
 
@@ -169,13 +169,13 @@ def renders_of(request: Request) -> SharedRenders:
 async def change(
     request: Request, caller: Caller, function: Callable[..., Result], *arguments: Any, **named: Any
 ) -> Result:
-    """Change something in the store, in the caller's name."""
+    """Call a function that changes the store, with the caller as the actor in the audit log."""
     with acting_as(caller.name):
         try:
             return await calls_of(request).short(function, *arguments, **named)
         except InputError as problem:
             if caller.is_limited and problem.field in ("holdout", "layer"):
-                # The message names the other test.
+                # The original message names another test, which this caller's key does not cover.
                 words = f"another test has this {problem.field} with other units: give another"
                 raise InputError(problem.field, words, kind=problem.kind) from None
             raise

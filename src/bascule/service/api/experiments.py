@@ -79,7 +79,7 @@ async def show_all(
         return await calls_of(request).long(_listing, directory, entries, caller, search, page)
 
     if search.strip():
-        # Nothing is kept of what anyone may word differently each time.
+        # Results of a search are not cached: the number of possible searches is unlimited.
         return Response(await list_tests(), media_type="application/json")
     key = ("listing", caller.experiments, page)
     content = await renders_of(request).wait(key, list_tests, age=0.0)
@@ -89,7 +89,7 @@ async def show_all(
 def _listing(
     directory: ExperimentCache, entries: list[Summary], caller: Caller, search: str, page: int
 ) -> bytes:
-    """A page of the list of the tests that a caller sees, as JSON."""
+    """Return one page of the list of experiments that a caller may see, as JSON."""
     visible = directory.visible(entries, caller.sees, search)
     listing = directory.statuses(paged(visible, page))
     failed = listing.unreadable + [name for name in directory.damaged if caller.sees(name)]
@@ -160,7 +160,7 @@ CHANGES: dict[str, tuple[str, type[models.Model] | None, Callable[..., tuple[Any
         lambda test, given: (test.set_share, given.share),
     ),
 }
-"""Changes of a test, by the last part of their paths: words, the body, and the call of the test."""
+"""Changes of a test, by the last part of the path: description, model of the body, and call."""
 
 
 def _add_change(path: str) -> None:
@@ -248,7 +248,7 @@ def experiment_data(test: Experiment, created: float) -> dict[str, Any]:
 
 
 def time_text(seconds: float) -> str:
-    """A stored time as text, also one that no calendar has.
+    """Format a stored time; one outside the range of `datetime` is given as seconds since 1970.
 
     >>> time_text(0.0), time_text(-1e12)
     ('1970-01-01T00:00:00+00:00', '-1000000000000.0 s after 1970-01-01')

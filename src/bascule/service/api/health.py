@@ -32,7 +32,7 @@ async def readyz(request: Request) -> Response:
     state = request.app.state
     if state.is_leaving:
         raise unavailable("the service is about to stop")
-    # Shared by all who ask: whoever asks often must not make it write often.
+    # All callers share one probe, so that frequent requests do not cause frequent writes.
     await state.probe.newer_than(time.monotonic() - PROBE_EVERY)
     return DataResponse({"status": "ok"})
 

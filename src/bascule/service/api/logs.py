@@ -78,7 +78,7 @@ async def diagnostics(request: Request, name: str, caller: Viewer) -> Response:
     entry = await find(request, caller, name)
     key = ("diagnostics of", entry.test.id)
     diagnosed = await renders_of(request).get(key, entry.test.diagnostics)
-    # None for what is not a finite number.
+    # Numbers that are not finite become None.
     return DataResponse(
         {"diagnostics": [finite_data(diagnostic.to_dict()) for diagnostic in diagnosed]}
     )
@@ -92,7 +92,7 @@ async def excluded(request: Request, name: str, caller: Viewer) -> Response:
     def some(after: int | None) -> tuple[bytes, int | None]:
         rows, last = entry.test.some_excluded(after or 0)
         written = encode(excluded_data(caller, rows))[1:-1]
-        # A test that is deleted meanwhile has no more rows.
+        # A test that was deleted in the meantime has no more rows.
         begin = b"," if written else b""
         if after is None:
             unlisted = entry.test.excluded_counts().get("not listed", 0)
@@ -144,10 +144,10 @@ async def export(
 async def _in_pages(
     request: Request, page_of: Callable[[Any], tuple[str | bytes, Any]], **options: Any
 ) -> Response:
-    """Answer in pages, each written in a thread, so that neither memory nor event loop is filled.
+    """Stream an answer page by page, each written in a thread to spare memory and the event loop.
 
-    `some` gives a page after a place in the rows, None at first, and the place after it. If the
-    first fails, the request is refused.
+    `page_of` gives a page after a place in the rows, None at first, and the place after it. If
+    the first fails, the request is refused.
     """
     calls = calls_of(request)
     first, after = await calls.long(page_of, None)
@@ -163,7 +163,7 @@ async def _in_pages(
 
 
 def excluded_data(caller: Caller, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Excluded outcomes as data for JSON, as the caller may see them."""
+    """Return excluded outcomes as JSON data, with unit names only if the caller may see them."""
     shown = []
     for row in rows:
         unit = row["unit"]

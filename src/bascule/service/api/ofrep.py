@@ -84,7 +84,7 @@ async def evaluate_all(request: Request) -> Response:
     known = await state.calls.short(evaluations_of_unit, state.store, visible, unit)
     flags = [flag(entry, known[entry.test.id]) for entry in visible if entry.test.id in known]
     content = encode({"flags": flags, "metadata": {}})
-    # Of the answer itself: what the answer is made from may change without changing it.
+    # The ETag is a hash of the answer itself, which often stays the same when its inputs change.
     tag = f'"{sha256(content).hexdigest()[:32]}"'
     if tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers={"ETag": tag})
@@ -92,7 +92,7 @@ async def evaluate_all(request: Request) -> Response:
 
 
 def flag(entry: Summary, evaluation: Evaluation) -> dict[str, Any]:
-    """A flag as the protocol has it."""
+    """Return the evaluation of a flag in the format of the protocol."""
     return {
         "key": entry.name,
         "value": evaluation.value,
@@ -103,7 +103,7 @@ def flag(entry: Summary, evaluation: Evaluation) -> dict[str, Any]:
 
 
 async def _context(request: Request) -> tuple[str, dict[str, Any]]:
-    """The unit of an evaluation, and all attributes of its context."""
+    """Read the unit's name and all attributes of the context from an OFREP request."""
     context = (await with_body(request, models.EvaluationRequest, _evaluation_request)).context
     attributes = context.model_extra or {}
     return context.targetingKey, {"targetingKey": context.targetingKey, **attributes}
@@ -118,7 +118,7 @@ def _evaluation_request(data: object) -> models.EvaluationRequest:
 
 
 def _code(first: Mapping[str, Any]) -> str:
-    """The protocol's code of an error, by the place of what is wrong."""
+    """Return the OFREP error code for the first validation error."""
     if not first["loc"]:
         return "PARSE_ERROR"
     is_key = first["loc"] == ("context", "targetingKey")

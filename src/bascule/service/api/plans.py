@@ -24,7 +24,7 @@ PLANS: dict[str, tuple[type[models.Model], str, str]] = {
         "bascule plan --rollout --json",
     ),
 }
-"""What can be asked for, by path: the body, words, and the command that prints the same."""
+"""Kinds of plans, by path: model of the body, description, and the equivalent command."""
 
 
 def _add_plan(path: str) -> None:
@@ -52,7 +52,7 @@ async def _answer(request: Request, model: type[models.Model]) -> Response:
 
 
 def _plan_json(asked: models.Model) -> bytes:
-    # What plans is loaded in the planner's process alone.
+    # Planning code is imported only in the planner's process.
     from bascule.service.planner_process import plan_json
 
     return plan_json(asked)

@@ -35,7 +35,7 @@ from bascule.service.reading.store_calls import StoreCalls, calls_of
 from bascule.service.responses import MEDIA_TYPE, DataResponse, Problem
 
 PART = 200
-"""Outcomes of a batch that are committed together: others write between two parts."""
+"""Maximum number of outcomes per commit; other writers get their turn between two commits."""
 
 router = APIRouter(prefix="/v1", tags=["units"])
 """Calls about a unit in all experiments."""
@@ -83,8 +83,8 @@ async def link(request: Request) -> Response:
     caller = await client(request)
     body = await read(request, models.Link)
     store: Store = request.app.state.store
-    # With many tests it takes several transactions, which must not keep keys from being read; one
-    # after the other, since there is one writer.
+    # Linking in many tests takes several transactions: a long call, so that it does not delay
+    # the reading of keys, and one link at a time, since there is only one writer.
     async with request.app.state.links.turn(caller.name):
         arms = await calls_of(request).long(store.link, body.unit, body.other, caller.experiments)
     return DataResponse({"unit": body.unit, "other": body.other, "arms": arms})
@@ -116,7 +116,7 @@ async def record(request: Request) -> Response:
 
 
 def receipts_response(receipts: Sequence[Receipt]) -> Response:
-    """Return the answer to outcomes: counts and reasons, then a receipt for each.
+    """Build the response to recorded outcomes: counts, reasons of rejection, and all receipts.
 
     >>> receipts_response([Receipt(False, "late", "it came after the window")]).status_code
     422
@@ -170,7 +170,7 @@ async def erase(request: Request, caller: Admin) -> Response:
 async def receipts_of(
     calls: StoreCalls, test: Experiment, events: list[Event | Receipt]
 ) -> list[Receipt]:
-    """The receipts of events, in order; those that could not be read have theirs already."""
+    """Record the valid events of a batch and return all receipts, in the order of the batch."""
     fit = {at: event for at, event in enumerate(events) if isinstance(event, Event)}
     receipts = {at: event for at, event in enumerate(events) if isinstance(event, Receipt)}
     places = list(fit)
@@ -182,7 +182,7 @@ async def receipts_of(
 
 
 def events_of(data: object, limit: int) -> list[Event | Receipt]:
-    """The events of a batch, or receipts that say why some are none; refused if above `limit`."""
+    """Parse up to `limit` outcomes: each gives an event, or a receipt that says what is invalid."""
     outcomes = take(models.NewOutcomes, data).outcomes
     if len(outcomes) > limit:
         message = (
@@ -193,7 +193,7 @@ def events_of(data: object, limit: int) -> list[Event | Receipt]:
 
 
 def event_of(outcome: object) -> Event | Receipt:
-    """An event from plain data, or a receipt that says why it is none.
+    """Parse an outcome: an event, or a receipt that says why it is invalid.
 
     >>> event_of({"unit": "user-42", "value": 1})
     Event(unit='user-42', value=1.0, at=None, id=None, exposed=True, metric=None)

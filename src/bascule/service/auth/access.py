@@ -115,7 +115,7 @@ ON_THIS_MACHINE = Caller("local program (no key)", "admin")
 
 
 def allow(caller: Caller, experiment: str) -> None:
-    """Raise unless the caller's key is valid for an experiment, whether or not that exists."""
+    """Raise unless the caller's key is valid for an experiment, even one that does not exist."""
     if not caller.sees(experiment):
         raise Problem(403, "this key is not valid for this experiment: use one that is")
 
@@ -175,7 +175,7 @@ async def form_of(request: Request) -> ImmutableMultiDict[str, str]:
 
 
 def fields_of(body: bytes) -> ImmutableMultiDict[str, str]:
-    """The fields of a form that is encoded as a query.
+    """Parse the fields of a URL-encoded form.
 
     >>> fields_of(b"name=button&arms=2")["arms"]
     '2'
@@ -224,7 +224,7 @@ def is_known(scope: Mapping[str, Any]) -> bool:
 
 
 def caller_of(key: Key) -> Caller:
-    """The caller that a key stands for."""
+    """Return the caller who uses a key."""
     return Caller(key.name, key.role, key.experiments, unit_names=key.unit_names)
 
 
@@ -317,7 +317,7 @@ async def _in_session(request: Request) -> Caller:
 
 
 async def session_of(state: State, token: str) -> Session | None:
-    """The session of a token, which is then known without a look into the store, or None."""
+    """Find a token's session in the store, and remember the token as known; None if not found."""
     session: Session | None = await state.calls.short(
         keys.find_session, state.store, token, time.time()
     )
@@ -341,7 +341,7 @@ def _given_key(request: Request) -> str | None:
 
 
 async def _verified(request: Request, given: str) -> Key:
-    """The key that was given; a wrong one is refused, and soon throttled."""
+    """Return the given key if it is valid; refuse a wrong one, and limit how often that happens."""
     state = request.app.state
     key: Key | None = await state.keys.verify(given)
     if key is None:
@@ -359,7 +359,7 @@ def _source(request: Request) -> str:
 
 
 def _is_from_here(request: Request) -> bool:
-    """Whether a program on this machine asks, and no browser on behalf of another site.
+    """Whether a request comes from a program on this machine, not from another site's page.
 
     The name in Host matters too: a site may have its own name point to this machine. And what a
     proxy on this machine passes on may come from anywhere: proxies add headers, and some that add

@@ -1,4 +1,4 @@
-"""API keys, stored as hashes, and sessions of the page that are opened by them.
+"""API keys, which are stored as hashes, and sessions of the web page.
 
 A key is `bsc_ID_SECRET`. The secret has 256 random bits, so that it cannot be guessed, and one
 round of SHA-256 protects it as well as a slow hash, which is for passwords that people remember.
@@ -57,7 +57,7 @@ class Key:
 
     @property
     def name(self) -> str:
-        """The name in the audit log: a person or a program, and the key."""
+        """The actor's name in the audit log: the label of the key and its number."""
         return f"{self.label or 'unnamed'} (key {self.id})"
 
 
@@ -69,7 +69,7 @@ def create_key(
     creator: str = "unknown user (command line)",
     unit_names: bool = False,
 ) -> str:
-    """Create a key and return it, for the only time.
+    """Create a key and return it; it cannot be shown again.
 
     A viewer's key shows and exports the names of units only with `unit_names`.
 
@@ -123,7 +123,7 @@ class Keyring:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there has never been a key; a revoked one counts."""
+        """Whether the store has no keys at all; revoked keys count as keys."""
         return not self._keys.value
 
     async def refresh(self, age: float = FRESH) -> None:
@@ -142,11 +142,11 @@ class Keyring:
         return None if is_old else self.find(key)
 
     async def verify(self, key: str) -> Key | None:
-        """The key that was given if it is valid, or None; a new one is known at once."""
+        """Return the given key if it is valid, also one created a moment ago; else None."""
         await self.refresh()
         if _number(key) not in self._keys.value:
-            # Created a moment ago, or wrong. All who wait share one read, so that wrong keys cost
-            # the store no more than one query at a time.
+            # An unknown key was created a moment ago, or is wrong. All callers who wait share one
+            # read, so that wrong keys cost the store at most one query at a time.
             await self._keys.newer_than(time.monotonic())
         return self.find(key)
 
@@ -157,7 +157,7 @@ class Keyring:
         key = self._keys.value.get(number)
         if prefix != "bsc" or key is None:
             return None
-        # In constant time, so that the time it takes says nothing about the hash.
+        # Compared in constant time, so that the time taken reveals nothing about the hash.
         if not hmac.compare_digest(_hash(secret), key.hash):
             return None
         return key if key.revoked is None else None
@@ -177,7 +177,7 @@ def _hash(secret: str) -> str:
 
 
 def _limits(text: str | None) -> tuple[str, ...] | None:
-    """The experiments of a key; none at all where what is stored cannot be read."""
+    """Parse the experiments of a key, None meaning all; a key with unreadable ones gets none."""
     if text is None:
         return None
     try:
@@ -189,7 +189,7 @@ def _limits(text: str | None) -> tuple[str, ...] | None:
 LINK_SECONDS = 3600.0
 
 PROBE = "probe"
-"""In place of a hash, for the row that `write_probe` writes."""
+"""Text stored in place of a hash in the row that `write_probe` writes."""
 
 _FIND = 'SELECT "key", caller FROM service_sessions WHERE hash = ? AND kind = ? AND expires > ?'
 _USE = "DELETE FROM service_sessions WHERE hash = ? AND kind = ? AND expires > ? RETURNING hash"
@@ -204,7 +204,7 @@ class Session:
     token: str
     key: str | None
     caller: str | None = None
-    """Name and role, as JSON, of a person that an identity provider has named."""
+    """JSON with the name and role of a person who signed in with an identity provider."""
 
     @property
     def csrf(self) -> str:
@@ -235,7 +235,7 @@ def use_link(store: Store, token: str, now: float, hours: float) -> Session | No
     """Exchange the token of a link for a session; None if it was used or has expired."""
     with store.reading() as connection:
         mine = (_hash(token), "link", shared_time(connection, now))
-        # Without the write lock, so that guessed tokens do not delay writers.
+        # First read without the write lock, so that guessed tokens do not delay writers.
         if not fetch(connection, _FIND, *mine):
             return None
     with store.writing() as connection:
@@ -259,7 +259,7 @@ def close_session(store: Store, token: str, now: float) -> None:
 
 
 def write_probe(store: Store, now: float) -> None:
-    """Write one row, so that a disk that is full or read-only shows, or a clock that is wrong."""
+    """Write one row; this fails if the disk is full or read-only, or if the clock is wrong."""
     with store.writing() as connection:
         store.runner.store_time(connection)
         execute(connection, "DELETE FROM service_sessions WHERE hash = ?", (PROBE,))
@@ -274,7 +274,7 @@ def _insert(
     seconds: float,
     caller: str | None = None,
 ) -> str:
-    """Add a row with the hash of a new token that is valid for some time; return the token."""
+    """Create a token, store its hash with the time at which it expires, and return the token."""
     token = secrets.token_urlsafe(32)
     expires = shared_time(connection, now) + seconds
     execute(connection, _ADD, (_hash(token), kind, key, expires, caller))

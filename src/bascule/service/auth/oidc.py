@@ -34,7 +34,7 @@ SECONDS = 600.0
 """How long signing in at the provider may take."""
 
 DISCOVERED_SECONDS = 300.0
-"""How long the provider's description of itself is used."""
+"""Seconds for which the provider's metadata are used before they are fetched again."""
 
 PROVIDER_SECONDS = 10.0
 """How long the provider may take to describe itself, or to give a token."""
@@ -46,7 +46,7 @@ SCOPE, JSON = "openid email", "application/json"
 
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 
-# Browsers send no session cookie with a redirect from another site, so a page of ours redirects.
+# Browsers omit the session cookie after a redirect from another site: our own page redirects.
 DONE = (
     '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Signed in</title>'
     '<meta http-equiv="refresh" content="0; url=/"></head>'
@@ -55,13 +55,13 @@ DONE = (
 
 
 def check_installed(settings: Settings) -> None:
-    """Raise an error that says what to install where OpenID Connect is set and cannot be used."""
+    """Raise an error that says what to install, if OpenID Connect is set up but not installed."""
     if settings.oidc_issuer:
         require("oidc", "signing in with OIDC", "joserfc")
 
 
 def role_of(email: str, viewers: Sequence[str], admins: Sequence[str]) -> Role | None:
-    """Return the role of an address by the lists of addresses and domains; None if it has none.
+    """Return the role of an e-mail address by lists of addresses and domains; None if not listed.
 
     >>> role_of("Ann@shop.example", ["@shop.example"], ["bob@shop.example"])
     'viewer'
@@ -71,8 +71,8 @@ def role_of(email: str, viewers: Sequence[str], admins: Sequence[str]) -> Role |
     True
     """
     if not MAILBOX.fullmatch(email):
-        # Beyond ASCII, letters that look or fold alike are other mailboxes; and programs do not
-        # agree on what `eve@evil(@shop` or `x@evil@shop` is.
+        # Letters beyond ASCII can look or fold like those of another mailbox, and programs disagree
+        # on which domain `eve@evil(@shop` or `x@evil@shop` has.
         return None
     address = email.lower()
     names = (address, f"@{address.partition('@')[2]}")
@@ -101,7 +101,7 @@ async def begin(request: Request) -> Response:
     url = f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(asked)}"
     answer = RedirectResponse(url, 303)
     secure = request.url.scheme == "https"
-    # The browser keeps them: a store that wrote a row for whoever comes by could be filled.
+    # Kept in a cookie: if each sign-in added a row to the store, anybody could fill the store.
     kept = f"{state}.{nonce}.{verifier}"
     answer.set_cookie(
         STATE_COOKIE, kept, int(SECONDS), path=PATH, httponly=True, samesite="lax", secure=secure
@@ -114,7 +114,7 @@ async def finish(request: Request) -> Response:
     settings, parameters = _settings(request), request.query_params
     state, _, secrets_kept = request.cookies.get(STATE_COOKIE, "").partition(".")
     nonce, _, verifier = secrets_kept.partition(".")
-    # The browser that comes back must be the one that was sent.
+    # A sign-in must end in the browser in which it began.
     if not state or not secrets.compare_digest(
         state.encode(), parameters.get("state", "").encode()
     ):
@@ -140,7 +140,7 @@ async def finish(request: Request) -> Response:
 async def _claims(
     request: Request, settings: Settings, code: str, nonce: str, verifier: str
 ) -> dict[str, Any]:
-    """Exchange a code for the claims of a token whose signature and contents are right."""
+    """Exchange a code for a token, check its signature and contents, and return its claims."""
     from joserfc import jwt
     from joserfc.jwk import KeySet
 
@@ -172,7 +172,7 @@ async def _claims(
         claims = dict(decoded.claims)
         _check_party(claims, settings.oidc_client)
     except Exception as problem:
-        # Of three libraries, which raise anything where data have another shape than they expect.
+        # Three libraries are called, which raise any error if data have an unexpected shape.
         raise Problem(
             401, f"the provider's answer is not valid ({type(problem).__name__})"
         ) from None
@@ -180,7 +180,7 @@ async def _claims(
 
 
 def _check_party(claims: dict[str, Any], client: str) -> None:
-    """Raise unless a token was issued to this client, which its audience may share with others.
+    """Raise unless a token was issued to this client; its audience may name others as well.
 
     >>> _check_party({"aud": "bascule", "azp": "bascule"}, "bascule")
     """
@@ -191,18 +191,18 @@ def _check_party(claims: dict[str, Any], client: str) -> None:
 
 
 def provider(settings: Settings, outgoing: Outgoing | None) -> SharedRead[dict[str, Any]]:
-    """Return the provider's description of itself, which all who sign in share."""
+    """Return a shared read of the provider's metadata (OpenID Connect Discovery)."""
     return SharedRead(lambda: _discover(settings, outgoing), {})
 
 
 async def _discovered(request: Request) -> dict[str, Any]:
-    """Return the provider's description of itself, asked for once in five minutes."""
+    """Return the provider's metadata, which are fetched at most once in five minutes."""
     shared: SharedRead[dict[str, Any]] = request.app.state.oidc_provider
     return await shared.newer_than(time.monotonic() - DISCOVERED_SECONDS)
 
 
 async def _discover(settings: Settings, outgoing: Outgoing | None) -> dict[str, Any]:
-    """Ask the provider for its description of itself."""
+    """Fetch the provider's metadata."""
     assert outgoing is not None
     url = f"{settings.oidc_issuer.rstrip('/')}/.well-known/openid-configuration"
     try:
@@ -210,7 +210,7 @@ async def _discover(settings: Settings, outgoing: Outgoing | None) -> dict[str, 
             answer = await outgoing.client.get(url)
             about: dict[str, Any] = dict(answer.raise_for_status().json())
     except Exception:
-        # An unusable proxy, a name that does not resolve, an answer that is not JSON, and so on.
+        # For example an unusable proxy, an unknown host name, or an answer that is not JSON.
         raise Problem(503, "the identity provider does not answer: sign in with a key") from None
     if not all(isinstance(about.get(name), str) for name in ENDPOINTS):
         raise Problem(503, "the identity provider's description lacks an endpoint")
@@ -220,7 +220,7 @@ async def _discover(settings: Settings, outgoing: Outgoing | None) -> dict[str, 
 
 
 def _credentials(settings: Settings) -> httpx.Auth:
-    """The client's id and secret as RFC 6749 sends them; nothing for a client without a secret."""
+    """Return HTTP Basic authentication as in RFC 6749; none for a client without a secret."""
     if not settings.oidc_secret:
         return httpx.Auth()
     name, secret = (quote(text, safe="") for text in (settings.oidc_client, settings.oidc_secret))
@@ -228,7 +228,7 @@ def _credentials(settings: Settings) -> httpx.Auth:
 
 
 def _redirect_url(settings: Settings, request: Request) -> str:
-    """Where the provider sends people back to.
+    """Return the URL to which the provider sends the browser back.
 
     Not from the header Host, which whoever sends the request chooses.
     """
@@ -236,7 +236,7 @@ def _redirect_url(settings: Settings, request: Request) -> str:
 
 
 def _local_url(request: Request) -> str:
-    """The address of a service that only this machine reaches, as its browser names it."""
+    """Return the service's URL as the browser names it; raise unless it is on this machine."""
     if not is_loopback(request.url.hostname or ""):
         raise Problem(421, "sign in at 127.0.0.1 or localhost, or start the service with --url")
     return f"{request.url.scheme}://{request.url.netloc}"

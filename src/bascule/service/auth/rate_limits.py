@@ -1,4 +1,4 @@
-"""Rate limits: a bucket of tokens for each caller, which fills again as time passes."""
+"""Rate limits: each caller has a bucket of tokens, which refills over time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ipaddress import IPv6Address, ip_address, ip_network
 from bascule.service.responses import Problem
 
 MOST_CALLERS = 10_000
-"""Callers remembered at once; those that came longest ago are as new ones."""
+"""Maximum number of remembered callers; a forgotten caller starts with a full bucket."""
 
 
 class Buckets:
@@ -38,7 +38,7 @@ class Buckets:
         left, last = self._left.pop(caller, (self._burst, now))
         left = min(self._burst, left + self._rate * (now - last))
         missing = 1.0 - left
-        # Put back at the end, where those are that were used last.
+        # Callers are in the order of their last request, so that the oldest is dropped first.
         self._left[caller] = (left if missing > 0 else left - 1.0, now)
         if len(self._left) > MOST_CALLERS:
             del self._left[next(iter(self._left))]
@@ -54,7 +54,7 @@ class Buckets:
 
 @lru_cache(maxsize=4096)
 def source(address: str) -> str:
-    """Return the source of an address for rate limits: the address, or its /64 network for IPv6.
+    """Return what rate limits count by: an IPv4 address, or the /64 network of an IPv6 address.
 
     One address of an IPv6 network gives access to all of them.
 
@@ -66,7 +66,7 @@ def source(address: str) -> str:
     except ValueError:
         return address
     if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped is not None:
-        # An IPv4 client of a socket that takes both.
+        # An IPv4 client, as a socket for both IPv4 and IPv6 shows it.
         return str(parsed.ipv4_mapped)
     if isinstance(parsed, IPv6Address):
         return str(ip_network((parsed, 64), strict=False).network_address)

@@ -21,22 +21,22 @@ from bascule.core.errors import InputError
 from bascule.core.inputs.extras import require
 
 LONGEST = 600
-"""Seconds after which a message that is still being sent is given up."""
+"""Maximum number of seconds for sending a message; its process is ended after that."""
 
 MEMORY = 2**30
-"""Bytes of memory of the process that sends a message, answer included."""
+"""Memory limit, in bytes, of the process that sends a message; the answer counts too."""
 
 KIND = re.compile(r"[a-z0-9+.-]{1,30}://", re.I)
-"""How an address begins; what follows may be a secret."""
+"""Pattern of the scheme of an address; what follows the scheme may be a secret."""
 
 SEVERAL = re.compile(rf"\s|,{KIND.pattern}", re.I)
-"""What separates addresses; the whole of them would be sent again if one failed."""
+"""Pattern of several addresses in one: if one failed, the message would be sent again to all."""
 
 SPAWN = multiprocessing.get_context("spawn")
 
 
 def begin_sending(url: str, title: str, body: str) -> SpawnProcess:
-    """Start to send a message; the exit code is 0 if it was taken.
+    """Start a process that sends a message and exits with code 0 if it was taken.
 
     A service that ends does not wait for it: the process is then ended too.
     """
@@ -46,11 +46,11 @@ def begin_sending(url: str, title: str, body: str) -> SpawnProcess:
 
 
 def plugin(url: str) -> Any:
-    """Return Apprise's plugin for an address; raise, without showing it, unless there is one."""
+    """Return Apprise's plugin for an address; the error for an unknown address does not show it."""
     require("notify", "sending notifications", "apprise")
     import apprise
 
-    # Apprise logs addresses, passwords included; what became of a delivery is logged by us.
+    # Apprise would log addresses with their passwords; the service logs the results itself.
     logging.getLogger("apprise").disabled = True
     kind = KIND.match(url)
     is_one = kind is not None and not SEVERAL.search(url)
@@ -68,7 +68,7 @@ def plugin(url: str) -> Any:
 
 
 def _send(url: str, title: str, body: str) -> None:
-    # What is printed here may have the address in it.
+    # Output of Apprise is discarded, since it may contain the address.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)

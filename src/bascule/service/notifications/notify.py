@@ -28,13 +28,13 @@ LOOK_EVERY = 0.1
 
 
 def check_targets(urls: Sequence[str]) -> None:
-    """Raise unless Apprise is there and knows every address; an address is never shown."""
+    """Raise unless Apprise is installed and knows every address; errors never show an address."""
     for url in urls:
         plugin(url)
 
 
 class NotificationTarget:
-    """An address of Apprise, and messages whose result is not known yet.
+    """An Apprise address to which messages are sent, and the messages being sent.
 
     One message is sent at a time. If sending takes too long, the next attempt asks for its result,
     and sends the message again only if it failed.
@@ -76,7 +76,7 @@ def message(store: Store, event: dict[str, Any]) -> tuple[str, str]:
 
 
 def _words(store: Store, event: dict[str, Any]) -> tuple[str, str]:
-    """Return the words about an event: of a decision, or an end without one, those of its report.
+    """Return title and text about an event; for a decision or an end, those of the test's report.
 
     They are the same as in the test's status.
     """
@@ -90,7 +90,7 @@ def _words(store: Store, event: dict[str, Any]) -> tuple[str, str]:
     try:
         report = store.get(name).status().report()
     except InputError:
-        # It was deleted meanwhile.
+        # The test was deleted in the meantime.
         return f"{name}: {event['type']}", str(data.get("name") or data.get("reason", ""))
     return f"{name}: {report.headline}", "\n".join(lines(report, width=0))
 

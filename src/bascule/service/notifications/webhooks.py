@@ -35,13 +35,13 @@ LEASE = 60.0
 """Seconds for which a delivery is left to the worker that claimed it."""
 
 AT_ONCE = 5
-"""Deliveries of one URL claimed at once: all their attempts end within the lease."""
+"""Maximum number of deliveries claimed at once per URL: they all end within `LEASE`."""
 
 _REGISTER = (
     "INSERT INTO service_webhooks (url, since) "
     "SELECT ?, coalesce(max(id), 0) FROM audit WHERE true ON CONFLICT DO NOTHING"
 )
-# What came with an experiment that was imported happened elsewhere.
+# Entries before an import are left out: they happened in another store.
 _UNSENT = (
     "SELECT a.id FROM audit a JOIN service_webhooks w ON w.url = ? AND a.id > w.since "
     "LEFT JOIN service_deliveries d ON d.audit = a.id AND d.url = ? "
@@ -67,7 +67,7 @@ _SETTLE = "UPDATE service_deliveries SET state = ?, due = ?, detail = ? WHERE ur
 
 @dataclass(frozen=True, slots=True)
 class EventDelivery:
-    """An event for one URL: the entry of the audit log, and the number of this attempt."""
+    """A delivery of an event to one URL: the entry of the audit log, and the attempt's number."""
 
     url: str
     """The key of the address in the store."""
@@ -137,7 +137,7 @@ async def send(
 
 
 def key_of(kind: str, url: str) -> str:
-    """Return the key of an address in the store, a hash since addresses may hold secrets.
+    """Return the key under which an address is stored: a hash, since addresses may hold secrets.
 
     >>> key_of("webhook", "https://hooks.example/SECRET").startswith("webhook:")
     True
@@ -182,7 +182,7 @@ class Webhook:
 async def attempt(
     target: Recipient, store: Store, calls: StoreCalls, sent: EventDelivery
 ) -> str | None:
-    """Send an event to an address; None if it was received, or else why not, without secrets."""
+    """Send an event; return None if it was received, or else the reason, which holds no secrets."""
     try:
         return await target.deliver(store, calls, sent)
     except Exception as problem:
@@ -192,7 +192,7 @@ async def attempt(
 
 
 async def deliver_due(store: Store, calls: StoreCalls, target: Recipient) -> list[str]:
-    """Deliver the events that are due to an address; return what became of each."""
+    """Send an address the events that are due; return "done", "waiting" or "failed" for each."""
     await calls.short(register, store, target.key)
     due = await calls.short(claim, store, target.key, time.time())
     results = []
@@ -212,7 +212,7 @@ async def deliver_due(store: Store, calls: StoreCalls, target: Recipient) -> lis
 
 
 def signed(number: str, body: bytes, secret: str, now: int) -> dict[str, str]:
-    """The headers that prove the sender of a body and the time.
+    """Return the headers with the signature of a body and of the time it was sent.
 
     >>> signed("audit-1", b"{}", "of the shop", 0)["webhook-id"]
     'audit-1'
@@ -237,7 +237,7 @@ def body_of(action: str, name: str, time: float, detail: str) -> bytes:
 
 
 def _detail(text: str) -> dict[str, Any]:
-    """The details of an entry; those that cannot be read do not hold up all that follow."""
+    """Parse the details of an entry; unreadable text is sent as it is, to block no other entry."""
     try:
         return dict(json.loads(text))
     except (TypeError, ValueError):

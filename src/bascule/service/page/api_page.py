@@ -42,7 +42,7 @@ class DescribedCall:
 
     @property
     def anchor(self) -> str:
-        """The fragment that leads to it, as "post-v1-plan"."""
+        """The fragment of a link to this call, such as "post-v1-plan"."""
         return f"{self.method}{self.path}".lower().translate(str.maketrans("/", "-", "{}"))
 
 
@@ -82,14 +82,14 @@ def _call(
 
 
 def _json_schema(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the schema of JSON in a body or an answer; empty where it is something else."""
+    """Return the schema of a JSON body or answer; empty if the content is not JSON."""
     found: Mapping[str, Any] = content.get("content", {}).get("application/json", {})
     schema: Mapping[str, Any] = found.get("schema", {})
     return schema
 
 
 def _resolved(schema: Mapping[str, Any], parts: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a schema in the place of its name; of several, the first that is not null."""
+    """Resolve references of a schema; of several alternatives, take the first that is not null."""
     while True:
         if "$ref" in schema:
             schema = parts[schema["$ref"].rpartition("/")[2]]
@@ -138,7 +138,7 @@ def _example(schema: Mapping[str, Any], parts: Mapping[str, Any]) -> str:
 
 
 def _value(schema: Mapping[str, Any], parts: Mapping[str, Any], depth: int) -> Any:
-    """Return a value that has a schema: its example, its default, or one of its type."""
+    """Return an example value for a schema: its example, its default, or one of its type."""
     found = _resolved(schema, parts)
     for known in (schema, found):
         if known.get("examples"):

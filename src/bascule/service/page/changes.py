@@ -15,10 +15,10 @@ from bascule.presentation.numbers import Amounts, amount, as_shown, duration, lo
 from bascule.presentation.report import Table
 
 MULTIPLES = (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
-"""Multiples of its least value that the slider offers for a knob; any number may be typed."""
+"""Values offered for a knob without an upper limit, as multiples of the knob's least value."""
 
 PARTS = 10
-"""Parts, at the most, that the range of a knob is offered in, where it has an upper limit."""
+"""Maximum number of equal parts in which the range of a knob with an upper limit is offered."""
 
 FINE = 0.5
 """The step of the slider for a knob without an upper limit."""
@@ -29,18 +29,18 @@ FORECAST = (
 )
 
 LONGEST_FORECAST = 3650.0
-"""Days beyond which a forecast says only that the arms are alike so far."""
+"""Days beyond which no forecast is shown: the arms are too much alike so far."""
 
 MEANINGS = {
     "tilt": "The number of units that the leading arm gets for each unit of another arm, at most.",
     "alpha": "How much an arm's uncertainty counts when the next unit is assigned.",
 }
-"""What the knobs of our own rules mean; a rule of a user has the general sentence only."""
+"""Meanings of the knobs of built-in rules; for other rules only a general sentence is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slider:
-    """The knob of a test: its name, what it does, its value, its range and its step."""
+    """The slider for the knob (a changeable parameter) of a test: name, meaning, value, range."""
 
     name: str
     meaning: str
@@ -51,7 +51,7 @@ class Slider:
 
 
 def slider(design: Design) -> Slider | None:
-    """The knob of a design as a slider; None where its rule has none."""
+    """Return the slider for a design's knob; None if its rule has no knob."""
     knob, of_rule = knob_of(design), design.rule.knob
     if knob is None or of_rule is None:
         return None
@@ -63,7 +63,7 @@ def slider(design: Design) -> Slider | None:
 
 
 def forecast_table(design: Design, status: Status, turns: Sequence[Turn]) -> Table | None:
-    """Return the forecast for values of the knob, the present one in bold; None without one."""
+    """Return the forecasts at several values of the knob; None if nothing can be forecast."""
     knob = knob_of(design)
     if knob is None or not turns or (_days(turns[0].units, status) or 0.0) > LONGEST_FORECAST:
         return None
@@ -77,7 +77,7 @@ def forecast_table(design: Design, status: Status, turns: Sequence[Turn]) -> Tab
 
 
 def trade_words(design: Design, turns: Sequence[Turn]) -> str:
-    """Say from which value on the knob saves nothing more; empty if the whole range saves."""
+    """Say above which knob value cost falls no further; empty if it falls over the whole range."""
     knob = design.rule.knob
     if knob is None or knob.regret_grows or len(turns) < 2:
         return ""
@@ -102,7 +102,7 @@ def meaning(design: Design) -> str:
 
 
 def offered(design: Design) -> tuple[float, ...]:
-    """Return the values that the slider and the table offer, the present one among them.
+    """Return the knob values that the slider and the table offer, including the present one.
 
     >>> import bascule as bs
     >>> offered(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(4)))
@@ -120,14 +120,14 @@ def offered(design: Design) -> tuple[float, ...]:
         first, last = math.ceil(knob.least / width), math.floor(knob.most / width)
         steps = [knob.least, knob.most, *(tidy(width * at) for at in range(first, last + 1))]
     else:
-        # A knob whose least value is 0 has no multiples: it is stepped from its present value.
+        # Multiples of a least value of 0 are all 0: those of the present value are offered.
         unit = knob.least if knob.least > 0 else max(abs(knob.value), 1.0)
         steps = [unit * step for step in MULTIPLES]
     return tuple(value for value in sorted({*steps, knob.value}) if _is_possible(design, value))
 
 
 def _round_step(width: float) -> float:
-    """Return 1, 2 or 5 of some power of ten, of which a range has at most `PARTS`.
+    """Return a step of 1, 2 or 5 times a power of ten, with at most `PARTS` steps in a range.
 
     >>> _round_step(0.49), _round_step(7.0)
     (0.05, 1.0)
@@ -148,7 +148,7 @@ def _is_possible(design: Design, value: float) -> bool:
 def consequences(
     design: Design, status: Status, now: Turn | None, turned: Turn | None
 ) -> list[str]:
-    """What will change when the knob is turned, and what will not."""
+    """Say what a new value of the knob will change, and what it will not."""
     since = "block" if design.procedure.counts == "blocks" else "unit"
     lines = [
         f"It applies from the next {since} on. Units already assigned keep their arm.",
@@ -168,7 +168,7 @@ def consequences(
 
 
 def time_words(units: float, status: Status) -> str:
-    """Units from here on, as time where the pace is known."""
+    """Describe a number of further units: as time if the pace of enrolment is known."""
     days = _days(units, status)
     return f"{two_digits(units)} units" if days is None else duration(days)
 
@@ -183,7 +183,7 @@ def _days(units: float, status: Status) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class PossibleChange:
-    """A change that can be made now; `asks` if it is confirmed first."""
+    """A change that can be made now; `asks` says that it needs a confirmation first."""
 
     action: str
     label: str
@@ -231,7 +231,7 @@ def changes(status: Status) -> list[PossibleChange]:
 
 
 def arm_changes(status: Status) -> dict[str, list[PossibleChange]]:
-    """The changes of each arm that are possible now; none where fewer than three are active."""
+    """Return the changes possible now for each arm; none if fewer than three arms are active."""
     into = [arm.name for arm in status.arms if arm.part == "active"]
     if status.state not in OPEN or len(into) < 3:
         return {}
@@ -275,7 +275,7 @@ def ask(
             for other_arm in status.arms
             if other_arm.part not in out and other_arm.name != arm
         ]
-        # The control comes first: it is what users get unless someone chooses otherwise.
+        # The first choice is the default: the control.
         left.sort(key=lambda name: name != design.control_arm)
         choices = tuple((name, f"Its users get {name}") for name in left)
         title = f"Drop {arm}?"
@@ -310,7 +310,7 @@ def make(test: Experiment, action: str, value: str, arm: str, to: str = "") -> s
 
 
 def read_knob(name: str, text: str) -> float:
-    """Where the knob is to be put.
+    """Parse the value to which the knob is to be set.
 
     >>> read_knob("tilt", " 8 ")
     8.0
@@ -326,7 +326,7 @@ def _knob_question(design: Design, status: Status, test: Experiment, value: str)
     if knob is None or status.state not in OPEN:
         raise InputError("knob", f"{status.name} has no knob that can be changed now")
     (name, stands), new = knob, read_knob(knob[0], value)
-    # The rule refuses what it cannot have.
+    # This raises if the rule does not accept the value.
     replace(design, rule=design.rule.with_knob(new))
     if new == stands:
         raise InputError(name, f"{name} is {new:g} already: choose another value")

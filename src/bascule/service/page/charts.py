@@ -1,4 +1,4 @@
-"""Charts as the tables behind them: the browser draws what the table says, and nothing else."""
+"""Charts, each given as a table from which the browser draws it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from bascule.presentation.guarantees import difference_words
 from bascule.presentation.numbers import UNKNOWN, Amounts, count, known, when
 
 MOST_RIVALS = 5
-"""Comparisons that get a chart; more would be a wall of them."""
+"""Maximum number of comparisons shown as charts."""
 
 MOST_EFFECTS = 400
-"""Intervals computed for a page: each takes a millisecond or so."""
+"""Maximum number of intervals computed for a page: each takes about a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A number of a chart: as the table shows it, and as it is drawn; None leaves a gap."""
+    """A number in a chart: its text in the table, and the value drawn (None leaves a gap)."""
 
     text: str
     value: float | None
@@ -51,7 +51,7 @@ class Chart:
 
 
 def points_for(arms: int) -> int:
-    """How many points of the history a page shows.
+    """Return how many points of the history a page shows, for a number of arms.
 
     >>> points_for(2), points_for(4), points_for(20)
     (120, 66, 12)
@@ -61,7 +61,7 @@ def points_for(arms: int) -> int:
 
 
 def comparisons(status: Status) -> list[tuple[str, str]]:
-    """Return the pairs of arms whose differences decide, each as (later arm, first arm).
+    """Return the pairs of arms to compare, each as (later arm, earlier arm) in the design's order.
 
     Of more than two arms these are the leader and each of the others.
     """
@@ -74,14 +74,14 @@ def comparisons(status: Status) -> list[tuple[str, str]]:
 
 
 def effect_charts(status: Status, history: Sequence[HistoryPoint], amounts: Amounts) -> list[Chart]:
-    """Intervals of the differences that decide, over time; the nearest rivals first."""
+    """Return charts of the intervals of the compared differences over time, nearest first."""
     names = [arm.name for arm in status.arms]
     nearest = sorted(comparisons(status), key=lambda pair: _gap(_of_pair(status.effects, pair)))
     charts = []
     for number, pair in enumerate(nearest[:MOST_RIVALS]):
         effect = _of_pair(status.effects, pair)
         mine, rival = pair if effect is None else (effect.first, effect.second)
-        # Of many arms not every pair is listed, and in the past another arm may have led.
+        # With many arms a point lists only some pairs, and another arm may have led at that time.
         rows = tuple(
             _effect_row(point, then, mine, amounts)
             for point in history
@@ -105,7 +105,7 @@ def effect_charts(status: Status, history: Sequence[HistoryPoint], amounts: Amou
 
 
 def allocation_chart(status: Status, history: Sequence[HistoryPoint]) -> Chart:
-    """The share of each arm among the units that counted since the point before."""
+    """Return a chart of each arm's share of the units counted between two points of the history."""
     names = tuple(arm.name for arm in status.arms)
     rows = []
     before: tuple[int, ...] = (0,) * len(names)
@@ -130,7 +130,7 @@ def allocation_chart(status: Status, history: Sequence[HistoryPoint]) -> Chart:
 
 
 def _progress(status: Status) -> str:
-    """What a test's points are counted in."""
+    """Return what the horizontal axis of a chart counts: units, or stages."""
     return "Units counted" if status.stage is None else "Stage"
 
 

@@ -31,7 +31,7 @@ ROLE_WORDS = {
 async def key_admin(
     caller: Annotated[Caller, Depends(access.page_admin)],
 ) -> Caller:
-    """Authenticate an admin whose key is valid for all tests: other keys would widen its limits."""
+    """Authenticate an admin for all tests: a limited key could otherwise create a wider one."""
     if caller.is_limited:
         raise Problem(403, "your key is limited to some tests: an admin for all tests manages keys")
     return caller

@@ -32,7 +32,7 @@ _KEPT: dict[tuple[PlanRequest, Rules], Plan] = {}
 
 @dataclass(frozen=True, slots=True)
 class FormAnswer:
-    """What the form shows of a plan, or why there is none."""
+    """The part of the form that shows a plan, or the reason why there is none."""
 
     html: str = ""
     """The part of the form with the plan; empty while it is being planned."""
@@ -43,7 +43,7 @@ class FormAnswer:
     design: Design | None = None
     """The design that was chosen."""
     audience: Audience | None = None
-    """Who gets in; None is everyone."""
+    """Who is enrolled; None means everyone."""
 
 
 def answer_form(
@@ -73,7 +73,7 @@ def answer_form(
         request, rules = form.request(), form.rules()
         answer = _planned(request, rules, whole)
         if not is_on_screen(form, answer, shown):
-            # It may have been simulated before the service was started again.
+            # The plan shown may have been simulated before a restart: simulate it again.
             answer = _planned(request, rules, whole=True)
     except InputError as error:
         return _without_plan(form, problem_words({error.field: error}))
@@ -105,7 +105,7 @@ def _without_plan(form: Form, words: Mapping[str, str]) -> FormAnswer:
 
 
 def _planned(request: PlanRequest, rules: Rules, whole: bool) -> Plan:
-    """The plan if it is known or is to be simulated; else for two arms what theory says at once.
+    """Return a kept plan, else one by theory for two arms unless `whole`, else a simulated one.
 
     Theory says nothing of covariates, which are simulated.
     """

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A part of a page, as HTML."""
+    """A part of a page, as HTML, that can be updated on its own."""
 
     id: str
     html: str
@@ -58,7 +58,7 @@ class Fragment:
 
     @property
     def out_of_band(self) -> Markup:
-        """The fragment as HTML that replaces the one on the page."""
+        """HTML with which htmx replaces this fragment on the page."""
         # The template has escaped everything in it.
         return Markup(self._wrapped(' hx-swap-oob="true"'))  # nosec B704
 
@@ -69,7 +69,7 @@ class Fragment:
 
 
 def changed(fragments: Mapping[str, Fragment], known: Iterable[str]) -> list[Fragment]:
-    """The fragments that a page does not have in this version.
+    """Return the fragments whose present version a page does not have yet.
 
     >>> one, other = Fragment("one", "1"), Fragment("other", "2")
     >>> result = changed({"one": one, "other": other}, [f"one.{one.version}", "other.old"])
@@ -96,12 +96,12 @@ def render(template: str, **shown: Any) -> str:
 
 
 def fragment(id: str, **shown: Any) -> Fragment:  # noqa: A002
-    """Render the part of a page whose template has this id."""
+    """Render the template `parts/ID.html` as a fragment with this id."""
     return Fragment(id, render(f"parts/{id}.html", **shown))
 
 
 def parts(text: str) -> HTMLResponse:
-    """A response for htmx; 204 where nothing changed."""
+    """Return a response for htmx: status 204 if the text is empty, since nothing has changed."""
     return HTMLResponse(text, 200 if text else 204)
 
 
@@ -132,7 +132,7 @@ def tight(text: str) -> str:
 
 @lru_cache(maxsize=32)
 def static_address(name: str) -> str:
-    """The URL of a static file, which changes with its content, so that no old copy is used.
+    """Return the URL of a static file, with a hash of its content so that no old copy is used.
 
     >>> static_address("page.css").startswith("/static/page.css?")
     True
@@ -165,7 +165,7 @@ def list_fragments(
 
 @dataclass(frozen=True, slots=True)
 class TestParts:
-    """The parts of a test's page that all callers of a role share, and what its buttons need."""
+    """The parts of a test's page that all callers of a role share, and the data of its buttons."""
 
     fragments: Mapping[str, Fragment]
     actions: Mapping[str, Any]
@@ -178,7 +178,7 @@ class TestParts:
 
 
 def shared_caller(caller: Caller) -> Caller:
-    """Return a caller who sees what this one sees, without anything of its session.
+    """Return a copy of a caller with the same rights, but without its name and session.
 
     >>> shared_caller(Caller("ann", "viewer", None, "secret"))
     Caller(name='', role='viewer', experiments=None, csrf=None)
@@ -231,7 +231,7 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
             decides=design.decides,
         ),
         fragment("audit", rows=views.audit_rows(audit)),
-        # The slider is apart from its forecasts: these change while somebody holds it.
+        # Forecasts may change while somebody moves the slider: they are a fragment of their own.
         fragment(
             "knob",
             name=name,

@@ -47,12 +47,12 @@ Admin = Annotated[Caller, Depends(access.page_admin)]
 Changer = Annotated[Caller, Depends(access.require_csrf)]
 
 REFUSAL_SECONDS = 0.5
-"""Seconds after which the form shows that no plan could be made now."""
+"""Seconds to wait before the form shows that no plan could be made."""
 
 LONGEST_TOKEN = 200
-"""Characters of the token of a link."""
+"""Maximum length of the token of a link, in characters."""
 
-TOKEN = "TOKEN-OF-THE-LINK"  # nosec B105: stands for one
+TOKEN = "TOKEN-OF-THE-LINK"  # nosec B105: a placeholder
 
 router = APIRouter()
 
@@ -187,7 +187,7 @@ async def _answer(request: Request, caller: Caller, form: Form, **options: Any) 
     try:
         answered: FormAnswer = await planner.make_for(request, caller.name, ask)
     except (InputError, Problem) as problem:
-        # Whoever asks for more plans than one may waits: to render refusals takes time, too.
+        # A caller above the limit of plans has to wait, since rendering refusals takes time, too.
         await asyncio.sleep(REFUSAL_SECONDS)
         return no_plan(form.typed, f"{str(problem)[:1].upper()}{str(problem)[1:]}.")
     return answered
@@ -312,7 +312,7 @@ async def _list(request: Request, caller: Caller, search: str, number: int) -> M
 
 async def _test_parts(request: Request, name: str, caller: Caller) -> TestParts:
     shared = shared_caller(caller)
-    # By its number: a test may have the name of one that was deleted.
+    # The key has the test's number: a new test may have the name of a deleted one.
     entry = await request.app.state.directory.find(name)
     return await renders_of(request).get(
         ("test", entry.test.id, shared), test_parts, request.app.state.store, name, shared
@@ -344,7 +344,7 @@ def _sign_in_page(
 
 @lru_cache(maxsize=64)
 def _sign_in_text(problem: str | None, has_token: bool, has_oidc: bool) -> str:
-    """The page to sign in, rendered once, with `TOKEN` in place of the token of a link."""
+    """Render the sign-in page once, with the placeholder `TOKEN` for the token of a link."""
     token = TOKEN if has_token else None
     return render("sign-in.html", caller=None, problem=problem, token=token, oidc=has_oidc)
 

@@ -34,22 +34,22 @@ from bascule.theory import Prediction
 ORDER: tuple[State, ...] = ("decided", "running", "paused", "ready", "over", "stopped")
 
 MOST_NAMES = 4
-"""More arms than this are counted in the list, not named."""
+"""Maximum number of arms that the list of tests names; of more it gives the number."""
 
 
 DRAWING = 300.0
-"""The width that intervals are drawn in, in units of the drawing."""
+"""Width of the drawing of intervals, in its own units."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnInterval:
-    """An interval of a difference as it is drawn: where its ends are, its estimate and 0."""
+    """The drawing of a difference's interval: the places of its ends, its estimate and 0."""
 
     name: str
     words: str
-    """What the drawing shows, for those who do not see it."""
+    """Text alternative of the drawing, for screen readers."""
     arm: int
-    """The arm that has its colour."""
+    """The index of the arm whose colour the interval has."""
     middle: float
     low: float
     high: float
@@ -57,7 +57,7 @@ class DrawnInterval:
 
 
 def drawn(figures: Sequence[Intervals], arms: Sequence[str]) -> list[DrawnInterval]:
-    """Place the intervals of a report on one axis, which has 0 on it."""
+    """Place the intervals of a report on a common axis that includes 0."""
     ends = [end for figure in figures for _, effect in figure.effects for end in effect.interval]
     lowest, highest = min((0.0, *ends)), max((0.0, *ends))
     width = (highest - lowest) or 1.0
@@ -90,7 +90,7 @@ class ListEntry:
     arms: str
     guarantee: str
     evidence: int | None
-    """The part of the way to a decision, in per cent; None where it is not shown."""
+    """The progress of the evidence towards a decision, in per cent; None if it is not shown."""
 
 
 def line(design: Design, status: Status, mismatch: bool = False) -> ListEntry:
@@ -110,7 +110,7 @@ def line(design: Design, status: Status, mismatch: bool = False) -> ListEntry:
 
 
 def _arms_words(status: Status, has_units: bool) -> str:
-    """Name the arms of a test in the list, with the units of each; many are only counted."""
+    """Name the arms of a test with their units; if there are many, give only their number."""
     if len(status.arms) > MOST_NAMES:
         return f"{len(status.arms)} arms"
     return ", ".join(
@@ -164,7 +164,7 @@ def no_forecast_words(status: Status) -> str:
 
 
 def _compared(status: Status, unit: str) -> str:
-    """Compare the units so far with as many that are split evenly."""
+    """Compare the cost so far with that of as many units split evenly."""
     assert status.cost is not None
     assert status.even_cost is not None
     verb = "would have cost" if status.decision is not None else "would have cost so far"
@@ -175,7 +175,7 @@ def _compared(status: Status, unit: str) -> str:
 def _whole_costs(
     design: Design, status: Status, turns: Sequence[Turn], even: Prediction | None
 ) -> tuple[float, float] | None:
-    """Return the cost of the whole test and that of an even split's test; None if unknown.
+    """Return the total cost of the test and of one with an even split; None if unknown.
 
     That of a running test is the sum of the figures shown. The even split then costs more in the
     same proportion as at its value of the knob: an even split that is forecast from its first unit
@@ -202,7 +202,7 @@ def audit_rows(entries: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str
 
 
 def start_words(entries: Sequence[Mapping[str, Any]]) -> str:
-    """Return the day on which a test was first started, by its audit log; empty before it.
+    """Return the day of a test's first start, from its audit log; empty if it was never started.
 
     >>> start_words([{"action": "create", "time": 0.0}, {"action": "start", "time": 86400.0}])
     '2 Jan 1970'
@@ -218,13 +218,13 @@ NO_SAMPLE_RATIO = "Not checked, no assignments with logged probabilities: sample
 
 
 def diagnostic_words(diagnostics: Sequence[Diagnostic]) -> list[str]:
-    """Return what was found, what was checked without a finding, and what was not checked."""
+    """Describe diagnostics: alarms, checks without a finding, and checks that were not made."""
     is_checked = has_mismatch([diagnostic.name for diagnostic in diagnostics])
     return diagnostic_lines(diagnostics) + ([] if is_checked else [NO_SAMPLE_RATIO])
 
 
 def has_mismatch(alarms: Sequence[str]) -> bool:
-    """Return whether the diagnostic of the sample ratio is among these names.
+    """Return whether the check of the sample ratio is among the names of some alarms.
 
     >>> has_mismatch(["trend"]), has_mismatch(["sample ratio"])
     (False, True)
@@ -233,7 +233,7 @@ def has_mismatch(alarms: Sequence[str]) -> bool:
 
 
 COUNTED = ("clipped", "not exposed")
-"""Reasons of outcomes that are listed with the excluded ones and count."""
+"""Reasons for which an outcome is listed as excluded or changed, although it counts."""
 
 
 def excluded_words(counts: Mapping[str, int]) -> str:
@@ -242,7 +242,7 @@ def excluded_words(counts: Mapping[str, int]) -> str:
     >>> excluded_words({"late": 2, "unknown unit": 1200})
     '1,202 outcomes were excluded: 1,200 unknown unit, 2 late.'
     """
-    # These are listed with what was excluded, and count.
+    # Outcomes with the other reasons are listed too, but count.
     kept = {reason: n for reason, n in counts.items() if reason not in COUNTED}
     total = sum(kept.values())
     if total == 0:

@@ -14,7 +14,7 @@ from bascule.live.api import State, Status
 from bascule.presentation.status import MISMATCH
 
 Tone = Literal["good", "going", "waiting", "ended", "alarm"]
-"""The tone of a state: it selects colour and icon, and the text says it too."""
+"""The tone of a test's state, which selects a colour and an icon."""
 
 STATES: dict[State, str] = {
     "ready": "Not started",
@@ -27,7 +27,7 @@ STATES: dict[State, str] = {
 
 
 def announcement(status: Status, mismatch: bool = False) -> str:
-    """Return the text that a screen reader reads out: no figures, which change often."""
+    """Return the status for screen readers, without figures, since these change often."""
     if mismatch:
         return f"{MISMATCH}."
     if status.decision is not None:
@@ -72,7 +72,7 @@ def terms() -> dict[str, str]:
 
 
 def anchor(term: str) -> str:
-    """Return the fragment of a term's address.
+    """Return the fragment of a term's URL in the glossary.
 
     >>> anchor("sample ratio mismatch")
     'sample-ratio-mismatch'
@@ -81,7 +81,7 @@ def anchor(term: str) -> str:
 
 
 def term(name: str, text: str | None = None) -> Markup:
-    """Return a link to a term, which templates put where it first occurs on a page.
+    """Return a link to a term of the glossary, for the first time it occurs on a page.
 
     >>> term("arm", "Arms")
     Markup('<a class="term" href="/glossary#arm">Arms</a>')

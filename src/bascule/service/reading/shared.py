@@ -1,4 +1,4 @@
-"""What readers share: experiments read again every second, and renders of pages.
+"""Caches that readers share: experiments, read again every second, and rendered pages.
 
 Experiments are read again because another program may have created, released or deleted one.
 
@@ -24,12 +24,12 @@ FRESH = 1.0
 """Seconds after which the experiments are read again."""
 
 STATUS_FRESH = 60.0
-"""Seconds for which the status of an open experiment that did not change is used again: what
-passes in it is its forecast in days."""
+"""Seconds for which the status of an unchanged open experiment is used again: only its forecast in
+days changes with time."""
 
 
 PAGE_SIZE, MOST_PAGES = 100, 1_000_000
-"""Experiments on a page of a list, and the largest number of a page."""
+"""Number of experiments on a page of a list, and the largest number of a page."""
 
 Entry = TypeVar("Entry")
 
@@ -53,7 +53,7 @@ def pages_of(entries: Sequence[Any]) -> int:
 
 
 class Listing(NamedTuple):
-    """Statuses of experiments as they are stored, and the names of those not to be relied on.
+    """Statuses of experiments, and the names of those whose status is incomplete or missing.
 
     `settling` have units that have matured and are not in their status yet: the background task of
     the service counts them within seconds. `unreadable` have no status.
@@ -95,7 +95,7 @@ class ExperimentCache:
         context: Mapping[str, Any] | None = None,
         covariates: Mapping[str, Any] | None = None,
     ) -> tuple[Summary, Evaluation]:
-        """Assign a unit in the experiment of a name; no query runs on the event loop.
+        """Assign a unit in an experiment, given by its name, without queries on the event loop.
 
         Covariates that are not given are taken from the context, as far as they are there.
         """
@@ -119,7 +119,7 @@ class ExperimentCache:
     def visible(
         self, entries: Iterable[Summary], sees: Callable[[str], bool], search: str
     ) -> list[Summary]:
-        """Return the experiments that a caller sees and that have all words of a search."""
+        """Return the experiments that a caller may see and that match all words of a search."""
         visible = [entry for entry in entries if sees(entry.name)]
         if not search.strip():
             return visible
@@ -131,7 +131,7 @@ class ExperimentCache:
         self._entries.forget()
 
     def statuses(self, entries: list[Summary]) -> Listing:
-        """The statuses of experiments as they were read; no database is asked.
+        """Return the statuses of experiments as last read, without a query.
 
         A status is computed again when the experiment has changed.
         """
@@ -178,32 +178,32 @@ REST = 3.0
 than a third of a thread however many look at it."""
 
 AT_ONCE = 2
-"""Renders that are made at once: they compute as much as they read, and assignments come first."""
+"""Maximum number of pages rendered at once, so that assignments are not delayed."""
 
 BUSY, TURN = 4, 0.01
-"""The requests of units in progress from which on pages take turns, and the seconds of a turn."""
+"""Number of requests about units from which on pages take turns, and the seconds of a turn."""
 
 MOST_BYTES = 32_000_000
-"""Bytes of the renders that are kept."""
+"""Maximum size of the cache of rendered pages, in bytes."""
 
 
 class UnitRequests:
-    """Counts the requests of units that are being answered; pages wait their turn meanwhile."""
+    """Counts the requests about units that are being answered, which delay rendered pages."""
 
     def __init__(self) -> None:
         self.active = 0
-        """The number of requests of units that are being answered."""
+        """The number of requests about units that are being answered."""
         self._turn = asyncio.Lock()
 
     async def wait_for_turn(self) -> None:
-        """Wait for a turn: while units are being assigned, one page after the other has one."""
+        """Wait while many units are being assigned, so that pages are answered one by one."""
         if self.active >= BUSY:
             async with self._turn:
                 await asyncio.sleep(TURN)
 
 
 class SharedRenders:
-    """Renders by key, each shared among the viewers who ask while it is fresh."""
+    """A cache of rendered pages, each shared by all who ask for it while it is fresh."""
 
     def __init__(self, calls: StoreCalls, unit_requests: UnitRequests) -> None:
         self._calls = calls
@@ -232,7 +232,7 @@ class SharedRenders:
     async def wait(
         self, key: Hashable, read: Callable[[], Awaitable[Any]], age: float | None = None
     ) -> Any:
-        """Return a result of `read()` that is at most a second old; read again if there is none.
+        """Return a cached result of `read()`, or read again if it is no longer fresh.
 
         With `age` it is at most that many seconds old when the call begins: callers that ask during
         a reading share the next one.
@@ -244,12 +244,12 @@ class SharedRenders:
             oldest = max(FRESH, REST * render.seconds) if age is None else age
             value = await render.newer_than(time.monotonic() - oldest)
         except Exception:
-            # Nothing is kept of what failed: names that do not exist would fill the memory.
+            # Failures are not kept: requests for names that do not exist would fill the memory.
             self._kept.pop(key, None)
             raise
         self._make_room()
-        # All who waited for a render have it now: their answers are not written in one turn of
-        # the event loop, which would keep units waiting.
+        # All who waited for this page now have it. Their answers are spread over several turns of
+        # the event loop, so that they do not delay requests about units.
         await self._unit_requests.wait_for_turn()
         return value
 
@@ -268,7 +268,7 @@ class SharedRenders:
 
 
 def bytes_of(render: Any) -> int:
-    """Return how many bytes a render takes, about: its text, or that of its parts.
+    """Estimate the bytes that a rendered page takes: those of its text, or of its parts.
 
     >>> bytes_of({"tests": "<ul></ul>", "more": b"{}"}) - bytes_of({})
     11

@@ -22,19 +22,19 @@ from bascule.service.responses import unavailable
 from bascule.service.telemetry import log
 
 SHORT_THREADS, LONG_THREADS, COMPUTING_THREADS = 8, 6, 1
-"""Long calls compute as much as they read: more at once would compete with the event loop."""
+"""Numbers of threads by kind of call: more long calls would compete with the event loop."""
 
 SLOW = 2.0
-"""Seconds beyond which a call is logged."""
+"""Seconds after which a call is logged as slow."""
 
 SHORT_DEADLINE, LONG_DEADLINE = 10.0, 60.0
 """Seconds after which a short or a long call is refused with 503."""
 
 LEAVING = 2.0
-"""Seconds that calls which still run have to finish when the service ends."""
+"""Seconds that unfinished calls get to finish when the service ends."""
 
 THREADS = "bascule-call"
-"""How the names of the threads begin."""
+"""Prefix of the names of the threads."""
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -96,7 +96,7 @@ class StoreCalls:
     async def close(self) -> None:
         """Drop calls that have not begun, and give the others a few seconds to finish."""
         ending = [
-            # Not in a pool of the event loop, which would wait for them when it is closed.
+            # Plain threads: the event loop would wait for those of its own pool when it is closed.
             threading.Thread(target=pool.shutdown, kwargs={"cancel_futures": True}, daemon=True)
             for pool in (self._short, self._long, self._computing)
         ]
@@ -109,19 +109,19 @@ class StoreCalls:
     def _in_thread(
         self, pool: ThreadPoolExecutor, function: Callable[[], Result]
     ) -> asyncio.Future[Result]:
-        # The context has the name that the audit log gets.
+        # The context carries the actor's name for the audit log.
         context = contextvars.copy_context()
         return asyncio.get_running_loop().run_in_executor(pool, context.run, function)
 
 
 def calls_of(request: Request) -> StoreCalls:
-    """How an endpoint calls the store."""
+    """Return the object through which an endpoint calls the store."""
     calls: StoreCalls = request.app.state.calls
     return calls
 
 
 class _Reading:
-    """A read under way: the event that ends it, and the error that it failed with."""
+    """A read in progress: an event that is set when it ends, and its error if it failed."""
 
     __slots__ = ("ended", "error")
 
@@ -131,7 +131,7 @@ class _Reading:
 
 
 class SharedRead(Generic[Result]):
-    """A value read from the store that all who need it at the same time share.
+    """A value read from the store and shared by all callers that need it at the same time.
 
     The first caller who needs a newer value reads it; the others wait for the event that the
     reader sets in the same step in which its read ends. There is no moment at which a read has
@@ -151,7 +151,7 @@ class SharedRead(Generic[Result]):
         self._changed_at = float("-inf")
 
     async def newer_than(self, since: float) -> Result:
-        """Return the value of a read that began after a moment."""
+        """Return the value, read again unless the last read began after `since`."""
         while self.is_older_than(since):
             if self._reading is None:
                 await self._refresh()
@@ -163,7 +163,7 @@ class SharedRead(Generic[Result]):
         return self.value
 
     def is_older_than(self, since: float) -> bool:
-        """Whether the value has to be read again to be newer than a moment."""
+        """Whether the value was read before `since`, or before the last call of `forget`."""
         return self.read_at <= max(since, self._changed_at)
 
     def forget(self) -> None:

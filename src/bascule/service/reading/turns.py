@@ -1,4 +1,4 @@
-"""Turns at what only one caller at a time can have, fair by caller, and who came lately."""
+"""Fair turns at a resource that one caller at a time can use, and a list of recent callers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from contextlib import asynccontextmanager
 from bascule.service.responses import unavailable
 
 MOST_SERVED = 1000
-"""Callers whose last turn is remembered."""
+"""Maximum number of callers whose last turn is remembered."""
 
 
 class Recent(dict[str, None]):
-    """The callers that came last, at most `most`, in the order in which they did.
+    """The `most` callers that came last, in the order in which they came.
 
     >>> recent = Recent(2)
     >>> for caller in ("ann", "bob", "ann", "eve"):
@@ -36,7 +36,7 @@ class Recent(dict[str, None]):
 
 
 class Turns:
-    """Turns at a resource for one caller at a time; the caller with the oldest turn is next.
+    """Gives callers turns at a resource; next is the caller whose last turn was longest ago.
 
     At most `most` are asked for at once, and `most_of_one` by one caller; `name` says of what.
     """
@@ -50,7 +50,7 @@ class Turns:
 
     @property
     def asked(self) -> int:
-        """How many have a turn or wait for one."""
+        """Number of turns under way or waited for."""
         return self._asked.total()
 
     @asynccontextmanager
@@ -67,7 +67,7 @@ class Turns:
                 self._call_next()
         finally:
             self._asked[who] -= 1
-            # Without those who wait for nothing, which would be kept for ever.
+            # The unary plus drops callers without turns, whose zero counts would be kept for ever.
             self._asked = +self._asked
 
     async def _wait(self, who: str) -> None:
@@ -78,7 +78,7 @@ class Turns:
                 await called
             except asyncio.CancelledError:
                 if self._waiting.pop(called, None) is None:
-                    # It was called, and leaves.
+                    # Cancelled just after it got its turn: it passes the turn on.
                     self._call_next()
                 raise
         self._is_taken = True

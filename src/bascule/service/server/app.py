@@ -50,7 +50,7 @@ from bascule.service.settings import Settings
 from bascule.service.telemetry import Metrics
 
 MOST_LINKS, MOST_LINKS_OF_ONE = 1000, 100
-"""Links that are asked for at once: by all, and with one key."""
+"""Maximum number of calls of `link` at once: by all callers, and by one."""
 
 FROM_BROWSERS = ["Content-Type", "X-API-Key", "Authorization", "If-None-Match"]
 
@@ -58,7 +58,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
-    """Make the service on a store.
+    """Make the ASGI application that serves a store.
 
     >>> import bascule as bs
     >>> app = make_app(bs.open(":memory:"))
@@ -70,10 +70,10 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
         title="bascule",
         version=__version__,
         docs_url=None,
-        # Its own route would encode the description again for everyone who asks.
+        # FastAPI's own route would encode the description again for every request.
         openapi_url=None,
         redoc_url=None,
-        # A redirect for a slash too many would break clients that follow none.
+        # Redirects from paths with a trailing slash would break clients that follow no redirects.
         redirect_slashes=False,
         lifespan=_lifespan,
         # The service counts and logs its requests itself, without the names of units.
@@ -97,13 +97,13 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
     app.state.metrics = Metrics()
     app.state.guesses = Buckets(settings.guesses / 60, settings.guesses)
     app.state.rates = Buckets(settings.rate, settings.rate)
-    # Tokens of sessions that were valid when they were last used, for limits alone.
+    # Tokens of sessions that were valid at their last use: they only exempt from rate limits.
     app.state.recent_tokens = Recent(MOST_CALLERS)
     app.state.description = SharedRead(
         lambda: app.state.calls.compute(lambda: encode(app.openapi())), b""
     )
     app.state.is_leaving = False
-    # Set by those who serve in a process of its own.
+    # Set where the service runs in a process of its own.
     app.state.has_process = False
     app.state.at_end = None
     app.state.routers = [
@@ -197,7 +197,7 @@ def _methods(app: FastAPI, path: str) -> list[str]:
 
 
 class UnitRouter:
-    """ASGI middleware that answers the calls of units and passes on all others.
+    """ASGI middleware that answers the calls about units and passes on all other requests.
 
     A plain Starlette router has the few routes of what programs call for every unit, which `units`
     and `ofrep` declare. The framework would take longer on the way to an endpoint than most

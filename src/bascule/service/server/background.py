@@ -1,4 +1,4 @@
-"""Background tasks: settle mature units, look for alarms, send webhooks, erase old units.
+"""Background tasks: count mature units, look for alarms, send webhooks, erase old units.
 
 One more shows that the event loop turns: see `show_life`.
 """
@@ -27,13 +27,13 @@ SETTLE_EVERY, LOOK_EVERY, SEND_EVERY, RETAIN_EVERY = 2.0, 300.0, 2.0, 3600.0
 """Seconds between two rounds of each task."""
 
 STALLED, LIFE_EVERY = 2.0, 0.5
-"""Seconds after which an event loop that does not turn is logged, and between signs of life."""
+"""Seconds after which a blocked event loop is logged, and seconds between its signs of life."""
 
 Round = Callable[[FastAPI], Awaitable[None]]
 
 
 def start(app: FastAPI) -> list[asyncio.Task[None]]:
-    """Start all tasks; they are to be cancelled in the end."""
+    """Start all background tasks; `stop` cancels them."""
     settings: Settings = app.state.settings
     rounds: list[tuple[str, Round, float]] = [
         ("settle", settle, SETTLE_EVERY),
@@ -46,14 +46,14 @@ def start(app: FastAPI) -> list[asyncio.Task[None]]:
         ),
         *map(notify.NotificationTarget, settings.notify),
     ]
-    # One task for each address, so that one that hangs delays no other.
+    # Each address has a task of its own, so that a slow one delays no other.
     rounds += [(to.what, partial(deliver, target=to), SEND_EVERY) for to in targets]
     if settings.retention:
         rounds.append(("retention", erase_old_units, RETAIN_EVERY))
     tasks: list[asyncio.Task[None]] = []
     if app.state.has_process:
         rounds.append(("life", show_life, LIFE_EVERY))
-        # It takes a second, which whoever asks first need not wait.
+        # Prepare the OpenAPI description now, since that takes a second.
         tasks.append(asyncio.create_task(app.state.description.newer_than(float("-inf"))))
     for name, function, seconds in rounds:
         tasks.append(asyncio.create_task(_repeat(app, name, function, seconds)))
@@ -88,7 +88,7 @@ async def show_life(app: FastAPI) -> None:
 
 
 async def settle(app: FastAPI) -> None:
-    """Fold mature units into the statistics of every test, since they may decide it."""
+    """Add mature units to the statistics of every open test, which may then reach a decision."""
     calls: StoreCalls = app.state.calls
     entries: list[Summary] = await app.state.directory.all()
     for entry in entries:
@@ -117,7 +117,7 @@ def _apart(task: str, entry: Summary) -> Iterator[None]:
     try:
         yield
     except InputError:
-        # It was deleted, or stopped, meanwhile.
+        # The test was deleted or stopped in the meantime.
         pass
     except Exception as problem:
         detail = problem.detail if isinstance(problem, Problem) else str(problem)
@@ -133,7 +133,7 @@ async def deliver(app: FastAPI, target: webhooks.Recipient) -> None:
 
 
 async def erase_old_units(app: FastAPI) -> None:
-    """Erase the units that came longer ago than the settings allow, where tests have ended."""
+    """Erase the units of ended tests that are older than the settings allow."""
     state = app.state
     with acting_as("retention"):
         erased = await state.calls.long(state.store.erase_older, state.settings.retention)
@@ -151,6 +151,6 @@ async def _repeat(app: FastAPI, name: str, function: Round, seconds: float) -> N
         except Problem as problem:
             log("task skipped", level="error", task=name, detail=problem.detail)
         except Exception:
-            # One round that fails must not end all that follow.
+            # A failed round must not end the task.
             LOGGER.exception("failed", extra={"fields": {"task": name}})
         await asyncio.sleep(seconds)

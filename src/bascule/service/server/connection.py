@@ -1,4 +1,4 @@
-"""Limits on a connection that Uvicorn does not have: size of a head, and patience on both sides.
+"""Limits that Uvicorn lacks: on the size of request heads, and on slow senders and readers.
 
 Uvicorn has no option for the size of a request's head, for the time in which a request has to
 arrive, or for a client that does not read its answer, and its middleware sees a request only after
@@ -25,22 +25,22 @@ LARGEST_HEAD = 32_768
 """Bytes of a request line with its headers, and of the trailers of a body."""
 
 LARGEST_REQUEST = 4_000_000
-"""Bytes of one request on the wire with everything in it, for bodies that state no length."""
+"""Maximum number of bytes of a request on the wire, for bodies that state no length."""
 
 PATIENCE = 10.0
 """Seconds in which a request has to arrive, head and body."""
 
 MOST_OF_ADDRESS = 1000
-"""Connections of one address at once; a proxy, which has those of many, is not limited."""
+"""Maximum number of connections from one address; behind a proxy there is no limit."""
 
 CROWDED = 3500
-"""Connections from which on those that have shown no valid key give way to others."""
+"""Number of connections above which the oldest without a valid key is closed for a new one."""
 
 MOST_PIPELINED = 16
-"""Requests of one connection that wait for the answer to another."""
+"""Maximum number of requests of a connection that wait for the answer to an earlier one."""
 
 READING_PATIENCE = 30.0
-"""Seconds in which a client has to make room for more of an answer."""
+"""Seconds that a slow client has to read more before its connection is ended."""
 
 
 class GuardedProtocol(HttpToolsProtocol):
@@ -95,7 +95,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Begin a request, whose head has to follow in time."""
         if len(self.pipeline) >= MOST_PIPELINED:
-            # All that are in one packet are parsed in one step of the event loop.
+            # All requests in a packet are parsed in one step of the event loop: limit their number.
             self._refuse_parsing(Problem(429, "too many requests at once: wait for their answers"))
         super().on_message_begin()
         self._in_head, self._head = True, 0
@@ -139,12 +139,12 @@ class GuardedProtocol(HttpToolsProtocol):
             self._refuse(self._refusal)
 
     def pause_writing(self) -> None:
-        """Give a client that reads slowly its time."""
+        """Start a timer that ends the connection unless the client reads more."""
         super().pause_writing()
         self._reader = self.loop.call_later(READING_PATIENCE, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """Go on with a client that has read."""
+        """Stop the timer of a slow client, since it has read more."""
         self._reader = _cancelled(self._reader)
         super().resume_writing()
 
@@ -163,7 +163,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def _await_request(self) -> None:
-        # Requests share one timer: setting and cancelling one each takes longer than parsing.
+        # All requests share one timer: one for each would take longer than parsing it.
         self._due = self.loop.time() + PATIENCE
         if self._sender is None:
             self._sender = self.loop.call_at(self._due, self._check_deadline)
@@ -205,7 +205,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._abort_later()
 
     def _abort_later(self) -> None:
-        """End a connection whose last bytes nobody reads."""
+        """End a connection later if the client does not read what is left to send."""
         if self.transport.get_write_buffer_size():
             _cancelled(self._reader)
             self._reader = self.loop.call_later(READING_PATIENCE, self.transport.abort)

@@ -27,7 +27,7 @@ CSP = (
 HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
-    # Without a referrer a form of the page would not say where it comes from either.
+    # With no-referrer, browsers would also hide the origin of the page's own forms.
     (b"referrer-policy", b"same-origin"),
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"content-security-policy", CSP.encode()),
@@ -39,17 +39,17 @@ REFUSED = (401, 403, 413, 429)
 CLOSED = "the handler is closed"
 
 LARGEST_SIGN_IN, LONGEST_QUERY = 10_000, 8_000
-"""Bytes of what anybody may send: a form with a key or the token of a link, and a query."""
+"""Maximum number of bytes without a key: of the sign-in form, and of a query string."""
 
 STRANGERS_RATE, STRANGERS_BURST = 20.0, 200.0
-"""Pages that an address may ask for without a key: a second, and at once."""
+"""Pages that an address may request without a session: per second, and at once."""
 
 PROGRAMS = ("/v1", "/ofrep", "/healthz", "/readyz", "/metrics", "/static")
-"""Prefixes of paths without a separate limit for strangers, since refusals are quick."""
+"""Prefixes of paths without a limit for callers who have no session: refusing them is quick."""
 
 
 class RequestMiddleware:
-    """ASGI middleware; plain, since it is around the requests that have to be quick."""
+    """Pure ASGI middleware around every request, for speed."""
 
     def __init__(self, app: ASGIApp, state: State) -> None:
         self._app = app
@@ -81,7 +81,7 @@ class RequestMiddleware:
             try:
                 await send(message)
             except RuntimeError as error:
-                # How uvloop says that the client has hung up while an answer was written.
+                # uvloop raises this when the client hangs up while an answer is being written.
                 if CLOSED not in str(error):
                     raise
                 raise ClientDisconnect from error
@@ -104,26 +104,26 @@ class RequestMiddleware:
             # Nobody is left to answer.
             status = status or 408
         except asyncio.CancelledError:
-            # The server cancels requests that are not answered in time when it ends.
+            # When the server ends, it cancels requests that are not answered in time.
             if status is None:
                 leaving = unavailable("the service is about to stop: repeat the request")
                 await refusal(scope, leaving)(scope, receive, answer)
         except (Problem, InputError, StoreError) as error:
-            # Of the calls of units, and of whoever reads outside the application's own handlers.
+            # Errors from calls about units and from code outside the framework's handlers.
             if status is None:
                 await refusal(scope, problem_of(error))(scope, receive, answer)
         except Exception:
             LOGGER.exception("failed", extra={"fields": {"path": scope["path"]}})
             if status is not None:
                 raise
-            # The caller learns nothing of what is inside.
+            # Details of the error are logged and not sent to the caller.
             failed = Problem(500, "internal error: it was logged")
             await refusal(scope, failed)(scope, receive, answer)
         finally:
             self._tell(scope, method, status or 500, time.perf_counter() - since)
 
     async def _check_stranger(self, scope: Scope) -> None:
-        """Raise if a request for a page without a session is too long, or one of too many.
+        """Limit requests for pages without a session: the length of the query, and their rate.
 
         A session is looked up where its token was not used lately and the limit is reached.
         """

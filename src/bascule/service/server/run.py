@@ -71,7 +71,7 @@ def serve(
 
 
 def check(store: Store, settings: Settings, workers: int) -> None:
-    """Raise where the service would not be safe, or would not work."""
+    """Raise if the settings would make the service unsafe, or could not work."""
     check_targets(settings.notify)
     check_installed(settings)
     if workers < 1:
@@ -124,7 +124,7 @@ def run(app: FastAPI, listening: socket.socket) -> None:
     def stop(*_: object) -> None:
         server.should_exit = True
 
-    # Uvicorn sends the signal that ended it again to the handlers that it found: they must not end
+    # Uvicorn ends by sending its stop signal again to the previous handlers: these must not end
     # the process before the store is closed.
     with _handled(stop):
         server.run(sockets=[listening])
@@ -156,7 +156,7 @@ def options(settings: Settings) -> dict[str, Any]:
         "timeout_graceful_shutdown": LEAVING,
         "limit_concurrency": MOST_CONNECTIONS,
         "ws": "none",
-        # By default Uvicorn believes every program on this machine, and an environment variable.
+        # By default Uvicorn trusts forwarded headers from this machine and an environment variable.
         "proxy_headers": bool(settings.proxies),
         "forwarded_allow_ips": believed(settings.proxies),
     }
@@ -169,7 +169,7 @@ def _exit_on_stop() -> Any:
 
 @contextmanager
 def _handled(handler: Callable[..., Any]) -> Iterator[None]:
-    """Handle the signals to stop inside this block, in the main thread; others get none."""
+    """Handle stop signals inside this block; does nothing outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -251,6 +251,6 @@ def _worker(location: str, settings: Settings, level: str) -> FastAPI:
 
 
 def _outlive(parent: Any) -> None:
-    """Send this process a signal to stop when the one that started it is gone."""
+    """Stop this process by a signal when its parent process is gone."""
     parent.join()
     os.kill(os.getpid(), signal.SIGTERM)

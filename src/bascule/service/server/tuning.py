@@ -12,7 +12,7 @@ SWITCH = 0.0005
 up assignments for Python's usual 5 ms at a time."""
 
 FREEZES = 3
-"""How often objects are exempted from garbage collection: modules are loaded when first needed."""
+"""How many of the first full collections exempt live objects: modules are loaded when needed."""
 
 
 def freezing_callback() -> Callable[[str, Mapping[str, int]], None]:
@@ -42,6 +42,6 @@ def tuned() -> Iterator[None]:
     try:
         yield
     finally:
-        # DuckDB complains of leaks at exit if what it made stays exempt.
+        # DuckDB reports leaks at exit if its objects stay exempt.
         gc.callbacks.remove(callback)
         gc.unfreeze()

@@ -21,7 +21,7 @@ from bascule.live.api import (
 
 
 def fields_of(source: type, but: str = "") -> Callable[[type[BaseModel]], Any]:
-    """Give a schema the fields of a dataclass that it does not declare itself, all but one."""
+    """Add the fields of a dataclass to a schema, except `but` and those that it declares itself."""
     hints = get_type_hints(source)
 
     def complete(model: type[BaseModel]) -> Any:

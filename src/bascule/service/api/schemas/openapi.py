@@ -1,4 +1,4 @@
-"""The OpenAPI description: what the routes state, and what their types cannot."""
+"""The OpenAPI description of the service, with limits that the types of routes do not express."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PARTS: dict[str, type[BaseModel]] = {
         answers.ServerFailure,
     )
 }
-"""Models that the description names; bodies of routes are added where routes are declared."""
+"""Models in the description; those of request bodies are added where routes are declared."""
 
 NAME = {
     "name": "name",
@@ -37,7 +37,7 @@ OPEN_PATHS = ("/healthz", "/readyz")
 
 
 def refused(kind: str, *models: type[BaseModel]) -> dict[str, Any]:
-    """Describe the response of a request that is refused, whatever its status."""
+    """Describe the response to a refused request, for any status."""
     schema = {"anyOf": [{"$ref": REFS + model.__name__} for model in models]}
     retry = {"description": "With 429 and 503: whole seconds", "schema": {"type": "integer"}}
     return {
@@ -65,7 +65,7 @@ def described(
     experiment: bool = True,
     ok: tuple[str, dict[str, str]] | None = None,
 ) -> dict[str, Any]:
-    """Describe a route: the body that is sent, and the experiment in its path.
+    """Describe a route for OpenAPI: the body that it takes, and the experiment in its path.
 
     `ok` has the words for a success without a model, and its content types with the JSON type of
     each.
@@ -103,7 +103,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
     }
     for path, operations in data["paths"].items():
         for operation in operations.values():
-            # The framework would describe refusals of its own.
+            # FastAPI's own description of validation errors is replaced.
             operation["responses"].pop("422", None)
             operation["responses"]["default"] = FAILED if path.startswith("/ofrep/") else REFUSED
             if path not in OPEN_PATHS:
@@ -115,7 +115,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
 def _say_more(parts: dict[str, Any]) -> None:
     """Add limits that are checked but not part of the types."""
     for part in parts.values():
-        # Docstrings end with an example in Python, which nobody needs here.
+        # Examples at the end of docstrings are for Python, not for callers of the API.
         if "description" in part:
             part["description"] = part["description"].partition("\n\n>>>")[0]
         kind = part.get("properties", {}).get("kind")

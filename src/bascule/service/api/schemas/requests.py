@@ -37,11 +37,11 @@ LARGEST_WHOLE = 2.0**53
 
 
 class MalformedError(InputError):
-    """A field that has another type than it must have; the whole body is then refused with 400."""
+    """Error for a field of the wrong type: the whole body is then refused with status 400."""
 
 
 def whole(data: Any) -> Any:
-    """Replace whole floats by integers, 3.0 by 3: in JSON they are one number.
+    """Replace floats without a fraction by integers, as 3.0 by 3: JSON does not distinguish them.
 
     >>> whole({"seed": 988.0, "error": 0.05})
     {'seed': 988, 'error': 0.05}
@@ -93,14 +93,14 @@ Moment = Annotated[
 
 MOST_SAMPLED = 100_000
 MOST_RULES = 20
-"""Outcomes of a sample that a request for a plan may have."""
+"""Maximum numbers of outcomes of a sample, and of rules, in a request for a plan."""
 
 
 class Model(BaseModel):
     """A body whose fields are known; others are refused."""
 
     long_lists: ClassVar[tuple[str, ...]] = ()
-    """Fields whose lists may have more entries than a body usually has."""
+    """Names of fields whose lists may be longer than the usual limit on entries."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -237,12 +237,12 @@ class NewOutcomes(PlainModel):
 
 
 def declared_fields(options: Options) -> dict[str, Any]:
-    """Return the fields of a model that has these options."""
+    """Return the definitions of a model's fields, by name, for some options."""
     return {name: (_type(option), _field(option)) for name, option in options.items()}
 
 
 def _type(option: Option) -> Any:
-    """Return the type of a field: numbers may be text, and an option that may be unset null."""
+    """Return the type of a field: numbers may be given as text, and optional values as null."""
     accepted = option.type | str if option.kind in NUMBERS else option.type
     return accepted | None if option.unset else accepted
 
@@ -252,7 +252,7 @@ def _field(option: Option) -> Any:
     default: Any = False if option.kind == "switch" else None
     if option.default and not option.unset:
         default = option.read(option.default)
-    # Other numbers may be written as text, which the option itself reads and checks.
+    # Limits of other numbers are checked by the option, since these may be given as text.
     lowest, highest = (option.kind == "whole" and option.limits) or (None, None)
     examples = [option.default] if option.default and option.kind != "whole" else None
     return Field(default, description=option.help, examples=examples, ge=lowest, le=highest)

@@ -36,7 +36,7 @@ from bascule.service.page.creation.options import (
 
 @dataclass(frozen=True)
 class Form:
-    """The fields as they were typed; those that were not sent have their usual values.
+    """The fields of the form as typed; fields that were not sent have their default values.
 
     >>> Form.read({}).request().means
     (0.05, 0.06)
@@ -62,11 +62,11 @@ class Form:
 
     @property
     def names(self) -> list[str]:
-        """The arms, a line each."""
+        """The names of the arms, one from each line of the field."""
         return [line.strip() for line in self["arms"].splitlines() if line.strip()]
 
     def rules(self) -> tuple[Rule, ...]:
-        """The rule that is planned beside the usual ones, if one was chosen."""
+        """Return the additional rule to plan, if one was chosen."""
         kind = self.typed.get("other_rule", NO_RULE)
         values = {
             name.removeprefix(OF_RULE): _entries(name, text)
@@ -83,7 +83,7 @@ class Form:
 
     @property
     def choice(self) -> str:
-        """The design that was chosen: that of the other rule, if nothing else was."""
+        """The chosen design; if none was chosen, that of the additional rule."""
         return self["rule"] or next((rule.label for rule in self.rules()), "")
 
     def _given(self) -> dict[str, str]:
@@ -107,12 +107,12 @@ class Form:
                 return problems
             except InputError as error:
                 field = FIELD.get(error.field, error.field)
-                # A problem that is due only to a replaced value is not one of the form.
+                # A problem that involves a replaced value may come from the replacement.
                 if replaced.isdisjoint(error.others):
                     problems.setdefault(field, error)
                 if field in replaced or field not in FORM:
                     return problems
-                # With a value that is accepted here the next problem comes to light.
+                # Replace the value by a valid one, so that the next problem is found.
                 replaced.add(field)
                 form = Form({**form.typed, field: accepted[field]})
 
@@ -127,7 +127,7 @@ class Form:
             checked_description(self["description"])
 
     def request(self) -> PlanRequest:
-        """The question for the planner."""
+        """Return the request for the planner."""
         values: dict[str, Any] = {}
         for name, option in PLAN.items():
             if name not in FORM or name in ("outcome", "arms", "lift", "metrics", "sample", "cap"):
@@ -137,11 +137,11 @@ class Form:
             if option.kind == "switch":
                 values[name] = text == "yes"
             elif not is_unused and (text or (option.default and name != "baseline")):
-                # A field that has a usual value must not be empty.
+                # An empty field is refused if it has a default value.
                 values[name] = option.read(_entries(name, text))
         sample = self._sample()
         outcome, lift = self._outcome(sample), self._lift()
-        # Names and windows that no design could have are refused before any planning.
+        # Raises for invalid names or windows before anything is planned.
         Design(self.names, outcome, Tilt(1), control=values.get("control"))
         if self["counts"] == "window":
             Measure(self["window"], "any")
@@ -155,7 +155,7 @@ class Form:
         )
 
     def _lift(self) -> str | None:
-        """Return the minimum detectable effect, for the better if it has no sign."""
+        """Return the minimum detectable effect; without a sign it means an improvement."""
         text = self["lift"].strip()
         if text and self["goal"] == "decrease" and text[:1] not in ("+", "-", "−"):
             return f"-{text}"
@@ -172,7 +172,7 @@ class Form:
         return replace(design, measure=self._measure(design.outcome), metrics=metrics)
 
     def _measure(self, outcome: Outcome) -> Measure:
-        """Return the measure of a metric; events of a ratio are always added."""
+        """Return how a unit's outcome is measured; the events of a ratio are always summed."""
         aggregate = "any" if outcome.binary else "sum" if outcome.pairs else self["aggregate"]
         usual = "zero" if aggregate in ("mean", "last") else None
         missing: Any = usual if outcome.binary else self["missing"].strip() or usual
@@ -184,7 +184,7 @@ class Form:
         return tuple(metric_of(line) for line in self["metrics"].splitlines() if line.strip())
 
     def _sample(self) -> Sample | None:
-        """Return the sample of earlier outcomes, from which a cap is taken; None without one."""
+        """Return the sample of earlier outcomes that was typed, with its cap; None without one."""
         if self["outcome"] != "bounded" or not self["sample"].strip():
             return None
         texts = re.split(r"[\s;,]+", self["sample"].strip())
@@ -192,12 +192,12 @@ class Form:
         return Sample.of(values, cap=self["cap"].strip() or "99%")
 
     def audience(self) -> Audience | None:
-        """Who gets in; None is everyone."""
+        """Return who is enrolled; None means everyone."""
         part = amount("share", self["share"], "100% is everyone")
         return None if part == 1.0 else Audience(share=part)
 
     def _outcome(self, sample: Sample | None) -> Outcome:
-        """Return the outcome model with its parameters; one that does not exist is refused."""
+        """Return the outcome model with its parameters; raise if they do not go together."""
         kind = FORM["outcome"].read(self["outcome"])
         values = {name: text for name, text in self._given().items() if name in PARAMETERS}
         cap = self["cap"].strip()
@@ -228,7 +228,7 @@ def _entries(name: str, text: str) -> str | list[str]:
 
 
 def chosen(plan: Plan, choice: str) -> Candidate:
-    """Return the point of the frontier that a choice names: by its role, or by its label.
+    """Return the design that a choice names by its role (such as "fastest") or by its label.
 
     A choice that is not there is refused, so that no other design runs than the one that was seen.
     """
@@ -247,7 +247,7 @@ def chosen(plan: Plan, choice: str) -> Candidate:
 
 
 def problem_words(problems: Mapping[str, InputError]) -> dict[str, str]:
-    """Return what is wrong by field, with the fields as the form calls them.
+    """Return the problems by field, in words that use the form's names of fields.
 
     >>> wrong = InputError("baseline", "baseline must be a number (got 'x')")
     >>> problem_words({"baseline": wrong})

@@ -16,7 +16,7 @@ Counts = Literal["window", "first"]
 
 
 class LiveOptions(TypedDict, total=False):
-    """What a live test is asked for beside its plan."""
+    """Options of a live test that are not part of its plan."""
 
     name: Annotated[
         str,
@@ -94,11 +94,11 @@ PARAMETERS = parameters(OUTCOMES)
 """Parameters of the outcome models."""
 
 NO_RULE, OF_RULE = "none", "rule-"
-"""The choice of no other rule, and what the fields for parameters of rules begin with."""
+"""The choice that means no additional rule, and the prefix of fields for a rule's parameters."""
 
 
 def _rule_fields() -> dict[str, Option]:
-    """Return the choice of another rule, and the parameters of all registered rules."""
+    """Return the fields for an additional rule: its choice, and the parameters of all rules."""
     choice = Option(
         "A rule with parameters of your choice, to plan beside the usual designs. It is chosen "
         "unless you choose another design.",
@@ -119,13 +119,13 @@ def _rule_fields() -> dict[str, Option]:
 
 
 def _has_option(registry: Registry[Any], kind: str, name: str) -> bool:
-    """Return whether a rule or an outcome model has a parameter that is called so."""
+    """Return whether a rule or an outcome model has a parameter with a given name."""
     options = options_of(registry.get(kind))
     return any(name == (option.flag or at) for at, option in options.items())
 
 
 OFFERED = tuple(kind for kind in OUTCOMES.kinds if OUTCOMES.get(kind).supports("form"))
-"""Outcome models that the form can ask for: each unit gives one outcome."""
+"""Outcome models that the form offers: those in which each unit gives one outcome."""
 
 FORM: Options = {
     **LIVE,
@@ -165,17 +165,17 @@ FORM: Options = {
 """Every field of the form."""
 
 FIELD = {name: option.flag for name, option in PLAN.items() if option.flag in FORM}
-"""Options of a plan that have another name in the form, such as the spread of outcomes."""
+"""Names of fields for options of a plan that are called differently in the form."""
 
 TITLES = {name: option.title for name, option in FORM.items()}
 TITLES |= {name: TITLES[field] for name, field in FIELD.items()}
 """What the form calls its fields."""
 
 CONVERSIONS = ("baseline", "lift")
-"""Fields whose usual value is one of conversions, and says nothing of other outcomes."""
+"""Fields whose default value suits conversions (0/1 outcomes) only."""
 
 BASICS = ("name", "arms", "window", "baseline", "lift", "units_per_day", "deadline_days")
-"""Fields that are shown first, beside what is counted."""
+"""Fields that are shown first."""
 
 OF_OUTCOME = tuple(
     name for name, option in FORM.items() if option.group == "outcome" and name not in BASICS
@@ -186,7 +186,7 @@ ADVANCED = tuple(
     for name in FORM
     if name not in (*BASICS, *OF_OUTCOME, "outcome", "counts", "rule", "start", "description")
 )
-"""Everything else."""
+"""The remaining fields of the form."""
 
 NAMES = {
     "bernoulli": "Conversions: 0 or 1",
@@ -201,12 +201,12 @@ OFFERED = (*ORDER, *(kind for kind in OFFERED if kind not in ORDER))
 
 
 def outcome_name(kind: str) -> str:
-    """Return what the form calls an outcome model; one of a user by the words it has."""
+    """Return the form's name for an outcome model; a user's own model has its class name."""
     return NAMES.get(kind) or OUTCOMES.get(kind).__name__
 
 
 def outcomes_with(name: str) -> tuple[str, ...]:
-    """Return the outcome models that a field is for; all of them if it is no parameter.
+    """Return the outcome models that use a field; all of them if it is not a model's parameter.
 
     >>> outcomes_with("low")
     ('bounded',)
@@ -221,7 +221,7 @@ def outcomes_with(name: str) -> tuple[str, ...]:
 
 
 def rules_with(name: str) -> tuple[str, ...]:
-    """Return the rules that a field is for; none if it is for all designs."""
+    """Return the rules that use a field; empty if it belongs to all designs."""
     if not name.startswith(OF_RULE):
         return ()
     return tuple(

@@ -1,4 +1,4 @@
-"""Plans as the form shows them: cards, names of designs, and the mark of a plan."""
+"""Plans as the form shows them: cards, names of designs, and hashes to recognise a plan."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bascule.service.page.creation.options import TITLES
 MOST_KEPT = 200
 
 Rules = tuple[Rule, ...]
-"""Rules that are planned beside the usual ones."""
+"""Rules that are planned in addition to the usual ones."""
 
 
 class Creations:
@@ -33,14 +33,14 @@ class Creations:
         """The test that was created from each form, by the form's token."""
 
     def remember(self, token: str, name: str) -> None:
-        """Keep which test a form has created."""
+        """Record which test a form has created."""
         if len(self.names) >= MOST_KEPT:
             del self.names[next(iter(self.names))]
         self.names[token] = name
 
 
 def first_stage(request: PlanRequest, rules: Rules = ()) -> Plan:
-    """The plan by theory, without simulation.
+    """Return a plan that is computed from theory, without simulation.
 
     >>> first_stage(PlanRequest()).chosen.forecast.simulated
     False
@@ -54,7 +54,7 @@ ROLES = {"fastest": "Fastest", "": "Recommended", "cheapest": "Cheapest"}
 
 @dataclass(frozen=True, slots=True)
 class PlannerAnswer:
-    """The planner's answer: what it has to say, and the designs to choose from."""
+    """The planner's answer: the plan, its report, and the designs to choose from."""
 
     plan: Plan
     report: Report
@@ -71,20 +71,20 @@ class PlannerAnswer:
         return self.report.headline
 
     def name_of(self, point: Candidate) -> str:
-        """The name of a design, with the rule's label where the name alone does not tell it."""
+        """The name of a design, with its rule's label if the name alone is ambiguous."""
         name, label = rule_name(point.design), point.rule.label
         points = [point for point in self.plan.points if rule_name(point.design) == name]
-        # A label has commas where the evidence is informed of an effect or ends at a horizon.
+        # A comma in the label means evidence for an expected effect, or with a horizon.
         return name if len(points) == 1 and "," not in label else f"{name} ({label})"
 
     def is_chosen(self, point: Candidate, in_table: bool = False) -> bool:
-        """Whether a design is the chosen one; in the table only if no card has it."""
+        """Whether a design is the chosen one; with `in_table`, only if it is on no card."""
         on_card = any(point is shown for _, _, shown in self.cards)
         return point is self.picked and not (in_table and on_card)
 
 
 def plan_view(plan: Plan, choice: str = "") -> PlannerAnswer:
-    """The answer, with the design of this choice, or the recommended one."""
+    """Return the planner's answer with the chosen design, or else the recommended one."""
     points = {value: chosen(plan, value) for value in ROLES}
     cards = []
     for value, point in points.items():
@@ -97,7 +97,7 @@ def plan_view(plan: Plan, choice: str = "") -> PlannerAnswer:
 
 
 def plan_mark(form: Form, plan: Plan) -> str:
-    """Return hashes of a plan: of its request, and of the designs on its cards."""
+    """Return two hashes that identify a plan: of its request, and of the rules on its cards."""
     rules = [chosen(plan, role).rule for role in ROLES]
     return "-".join(
         sha256(repr(part).encode()).hexdigest()[:16] for part in (form.request(), rules)
@@ -105,7 +105,7 @@ def plan_mark(form: Form, plan: Plan) -> str:
 
 
 def is_on_screen(form: Form, plan: Plan, shown: str) -> bool:
-    """Return whether the design that was chosen is the one that the screen had.
+    """Return whether the chosen design is the one that was shown on the screen.
 
     A simulated plan can recommend another design than its first stage. A design that was chosen by
     its name is the same in both.
@@ -117,7 +117,7 @@ def is_on_screen(form: Form, plan: Plan, shown: str) -> bool:
 
 
 def rule_name(design: Design) -> str:
-    """Return the words of a design's rule as a title; an even split is called so.
+    """Return the name of a design's rule as a title, which says if it is an even split.
 
     >>> import bascule as bs
     >>> arms, outcome = ["a", "b"], bs.Bernoulli()
