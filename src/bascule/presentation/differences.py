@@ -43,7 +43,7 @@ def amounts_of(status: Status) -> Amounts:
 
 
 def effect_words(contrasts: Sequence[Contrast], winner: str, goal: Goal, amounts: Amounts) -> str:
-    """Return the winner minus the control, or minus its nearest rival if it is the control."""
+    """Describe the winner minus the control; if the control won, minus its nearest rival."""
     mine = [
         (contrast.difference, contrast.low, contrast.high, "")
         for contrast in contrasts
@@ -64,7 +64,7 @@ def effect_words(contrasts: Sequence[Contrast], winner: str, goal: Goal, amounts
 
 
 def difference_lines(status: Status, all_pairs: bool = False) -> list[str]:
-    """Return each treatment minus the control on every metric, and what intervals promise.
+    """Return lines with each treatment minus the control on every metric, and notes on intervals.
 
     `all_pairs` adds the differences of treatments on the primary metric. There is nothing to say of
     a metric before an outcome has been counted, which may be sooner with a short window.
@@ -88,7 +88,7 @@ def difference_lines(status: Status, all_pairs: bool = False) -> list[str]:
 
 
 def _promise_lines(effects: Sequence[Effect], metrics: Sequence[MetricStatus]) -> list[str]:
-    """Say what the bounds of the intervals promise, and of which metrics where that differs."""
+    """Say what the intervals guarantee, separately for metrics whose guarantees differ."""
     promised: dict[tuple[float, str], list[str]] = {}
     for effect in effects:
         promised[effect.error, effect.guarantee] = ["the primary metric"]
@@ -118,13 +118,13 @@ def _primary_lines(status: Status, all_pairs: bool) -> list[str]:
 
 
 def has_lower_level(contrast: Contrast) -> bool:
-    """Return whether a lift is shown with an interval of a lower level than its difference."""
+    """Return whether a lift's interval has a lower level than that of its difference."""
     has_interval = known(contrast.lift_low) or known(contrast.lift_high)
     return has_interval and contrast.lift_error > contrast.error
 
 
 def mean_lines(status: Status) -> list[str]:
-    """Say why differences are not those of the means shown; empty where they are."""
+    """Say why the differences are not those between the means shown; empty if they are."""
     amounts, means = amounts_of(status), {arm.name: arm.mean for arm in status.arms}
     for effect in status.effects:
         first, second = means[effect.first], means[effect.second]
@@ -133,13 +133,13 @@ def mean_lines(status: Status) -> list[str]:
         width = effect.high - effect.low
         shown = amounts.difference(effect.difference, width)
         if shown != amounts.difference(first - second, width):
-            # Tests in blocks compare pairs of arms: their arms have no intervals.
+            # Arms without intervals mean a test in blocks, which compares pairs of arms.
             return [OF_BLOCKS if status.arms[0].low is None else OF_BOUNDS]
     return []
 
 
 def final_lines(status: Status) -> list[str]:
-    """Return the figures of units that were measured after the decision; empty without any."""
+    """Return the final differences, with units measured after the decision; empty without any."""
     final = status.final
     if final is None:
         return []
@@ -152,7 +152,7 @@ def final_lines(status: Status) -> list[str]:
 
 
 def coverage_words(arms: Sequence[str], shares: Sequence[float | None]) -> str:
-    """Return how many units of each arm have a value; empty where nothing can be missing.
+    """Return the share of each arm's units that have a value; empty where nothing can be missing.
 
     >>> coverage_words(["a", "b"], [1.0, 0.5]), coverage_words(["a"], [None])
     ('values of 100 % of the units of a, 50 % of b', '')

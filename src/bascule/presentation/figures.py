@@ -80,7 +80,7 @@ def new_figure(
     share_y: bool = False,
     parts: Sequence[float] | None = None,
 ) -> tuple[Figure, Sequence[Axes]]:
-    """Return an empty figure with panels side by side, in inches; nothing global is touched.
+    """Return an empty figure with panels side by side, without changing Matplotlib's global state.
 
     `parts` are the widths of the panels beside each other, equal unless given.
 
@@ -128,7 +128,7 @@ def save_figure(figure: Figure, path: Path) -> tuple[Path, ...]:
 
 
 def inline(figure: Figure) -> str:
-    """Return a figure as SVG that can stand within a page.
+    """Return a figure as SVG that can be embedded in an HTML page.
 
     >>> figure, _ = new_figure()
     >>> inline(figure).startswith("<svg")
@@ -139,7 +139,7 @@ def inline(figure: Figure) -> str:
 
 
 def figure_kind(path: Path) -> str:
-    """Return what a figure is to be written as, by the name of its file; it is checked before work.
+    """Return the format of a figure by its file name; raise if it is unknown.
 
     >>> figure_kind(Path("plan.svg"))
     'svg'
@@ -173,7 +173,7 @@ def write_at(
 
 
 def pretty(label: str) -> str:
-    """Return the name of a rule as a figure writes it.
+    """Format the label of a rule for a figure, with its parameter as a subscript.
 
     >>> pretty("UCB_1.5"), pretty("ETC'")
     ('UCB$_{1.5}$', 'ETC′')
@@ -183,7 +183,7 @@ def pretty(label: str) -> str:
 
 
 def bar_edges(values: FloatArray) -> FloatArray:
-    """Return edges that give each bar equally many of the values that can occur.
+    """Return bar edges of a histogram such that each bar covers equally many possible values.
 
     >>> bar_edges(np.array([1.0, 2.0, 4.0])).tolist()
     [0.5, 1.5, 2.5, 3.5, 4.5]
@@ -206,14 +206,14 @@ def has_bounds(effect: Effect) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """Differences with their intervals, each below its name."""
+    """A figure of named differences with their intervals."""
 
     effects: tuple[tuple[str, Effect], ...]
     amounts: Amounts
 
     @classmethod
     def of(cls, named: Sequence[tuple[str, Effect]], amounts: Amounts) -> tuple[Intervals, ...]:
-        """Return the figure of those differences that have an interval; nothing without any.
+        """Return a figure of the differences that have an interval, or no figure if none has.
 
         >>> Intervals.of([], Amounts(binary=True))
         ()
@@ -240,11 +240,11 @@ class Intervals:
 
 
 class HistoryMoment(Protocol):
-    """What was known of a test at a time."""
+    """The units counted and the differences between arms at one moment of a test."""
 
     @property
     def matured(self) -> int:
-        """How many units had counted."""
+        """Number of units counted up to this moment."""
 
     @property
     def effects(self) -> tuple[Effect, ...]:
@@ -253,13 +253,13 @@ class HistoryMoment(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """Differences with their intervals, from the first units to the last."""
+    """A figure of differences with their intervals, as the number of units grows."""
 
     points: tuple[HistoryMoment, ...]
     amounts: Amounts
 
     def plot(self) -> Figure:
-        """Draw the difference of each pair over the units that have counted."""
+        """Plot each pair's difference against the number of counted units."""
         figure, (axis,) = new_figure(width=7.4, height=3.6)
         names = list(
             dict.fromkeys(effect.name for point in self.points for effect in point.effects)

@@ -1,4 +1,4 @@
-"""What errors, intervals and differences say, in the words that every text and page uses."""
+"""Wording of errors, intervals and differences, shared by all texts and pages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STANDINGS = {
     "beyond margin": "worse than its margin allows",
     "open": "not shown yet to be within its margin",
 }
-"""What a guardrail says of an arm, in words."""
+"""Words for the result of a guardrail for an arm."""
 
 
 def sides_words(sides: int | None) -> str:
@@ -43,7 +43,7 @@ def interval_name(error: float) -> str:
 
 
 def interval_words(error: float, low: float, high: float, bounds: str) -> str:
-    """Return the bounds of an interval after its name; a single finite bound has none.
+    """Return an interval's name and bounds; if only one bound is finite, the bounds alone.
 
     >>> interval_words(0.05, 0.0, 0.08, "0 to +8 points")
     '90 % interval 0 to +8 points'
@@ -61,7 +61,7 @@ def bound_words(error: float) -> str:
 
 
 def difference_words(effect: Effect | Contrast, amounts: Amounts) -> str:
-    """Return a difference in outcome units with its interval, or that it has none yet.
+    """Format a difference with its interval, or say that it has no interval yet.
 
     >>> from bascule.core.outcomes import Bernoulli
     >>> from dataclasses import replace
@@ -116,7 +116,7 @@ def unbiased_words(contrast: Contrast, amounts: Amounts) -> str:
 
 
 def unbiased_lines(contrasts: Sequence[Contrast], amounts: Amounts) -> list[str]:
-    """Return the median-unbiased estimates after a decision, and why they are there."""
+    """Return the median-unbiased estimates after a decision, and a note on why they differ."""
     lines = [
         f"{contrast.name}: {unbiased_words(contrast, amounts)}"
         for contrast in contrasts
@@ -126,7 +126,7 @@ def unbiased_lines(contrasts: Sequence[Contrast], amounts: Amounts) -> list[str]
 
 
 def lift_words(contrast: Contrast) -> str:
-    """Return a relative lift with its interval, or that it has none."""
+    """Format a relative lift with its interval, or say that it has none."""
     if contrast.lift is None:
         return relative(contrast.lift)
     low, high = contrast.lift_low, contrast.lift_high
@@ -135,7 +135,7 @@ def lift_words(contrast: Contrast) -> str:
 
 
 def margin_words(name: str, size: str, guarantee: str, error: float) -> str:
-    """Say what is shown of an arm that is within the margin of a guardrail.
+    """Say that an arm is shown to be within the margin of a guardrail.
 
     >>> margin_words("quality", "2 points", "proven", 0.05)
     'quality at most 2 points worse (proven at 5 %)'
@@ -144,7 +144,7 @@ def margin_words(name: str, size: str, guarantee: str, error: float) -> str:
 
 
 def harm_words(kept: str, metrics: Sequence[str]) -> str:
-    """Say that guardrails leave one arm.
+    """Say that guardrails have ruled out every arm but one.
 
     >>> harm_words("control", ["latency"])
     'Keep control: every other arm was found harmful (latency)'
@@ -162,7 +162,7 @@ def sentence(text: str) -> str:
 
 
 def promise_words(design: Design) -> str:
-    """Say what a design promises, what kind of proof stands behind it, and what that needs.
+    """State the error bound of a design, its kind of proof, and the assumptions it needs.
 
     >>> import bascule as bs
     >>> rule = bs.UCB(2, radius="mixture")
@@ -203,7 +203,7 @@ def assumption_words(outcome: Outcome) -> str:
 def promise(error: float, arms: int, kind: str, outcome: Outcome) -> str:
     """Say what an error bounds, what kind of proof stands behind it, and for which outcomes."""
     words = error_words(error, arms)
-    # The outcomes of a log may have a known spread that was estimated from the log itself.
+    # In a log, a spread that counts as known may have been estimated from the log itself.
     assumed = LARGE if kind == "asymptotic" else assumption_words(outcome)
     return f"However often you look, {words} ({kind}, {assumed})"
 

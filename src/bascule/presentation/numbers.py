@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bascule.simulation import Estimate
 
 __all__ = ["UNKNOWN", "part", "percent"]
-"""Names of `core.approximate` that are formatters, too."""
+"""Formatters that are imported from `core.approximate`."""
 
 NORMAL_95 = 1.959964
 """Standard errors on either side of an interval of 95 %."""
@@ -38,7 +38,7 @@ BETTER: dict[Goal, tuple[str, ...]] = {"increase": (), "decrease": ("lower is be
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """How the outcomes of one test are written: in percent if they are 0 or 1.
+    """Formats the outcomes of one test: in percent if they are 0 or 1.
 
     Means have three digits in percent and four otherwise. A difference with a known interval is
     written to about a hundredth of the interval's width.
@@ -54,7 +54,7 @@ class Amounts:
 
     @classmethod
     def of(cls, outcome: Outcome, goal: Goal = "increase") -> Amounts:
-        """Return how outcomes of a model are written, and what their cost is counted in."""
+        """Return the formatter for the outcomes of a model, and for their cost."""
         return cls(outcome.binary, cost_unit(outcome, goal))
 
     @property
@@ -120,7 +120,7 @@ class Amounts:
         scaled = self.factor * value
         if abs(scaled) >= 1000:
             return _minus(count(scaled))
-        # Zeros at the end say how much is known, and keep a column straight.
+        # Trailing zeros show the precision and keep a column aligned.
         text = f"{scaled:#.{3 if self.binary else 4}g}".removesuffix(".")
         return "0" if float(text) == 0 else _minus(text)
 
@@ -194,7 +194,7 @@ def as_shown(value: float) -> float:
 
 
 def compared(cost: float, other: float) -> str:
-    """Compare a cost with another one, in a percentage of the figures as they are shown.
+    """Return a cost's difference from another in percent, computed from the rounded figures.
 
     >>> compared(110.4, 118.2), compared(3.0, 2.0), compared(100.0, 100.1)
     ('7 % less', '50 % more', 'about as much')
@@ -230,7 +230,7 @@ def axis_amount(value: float) -> str:
 
 
 def estimate(value: Estimate) -> str:
-    """Return a mean with its standard error; a prediction, which has none, to three digits.
+    """Format a mean with its standard error; a prediction has none and gets three digits.
 
     >>> from bascule.simulation import Estimate
     >>> estimate(Estimate(56.314, 1.02)), estimate(Estimate(56.314, math.nan))
@@ -247,7 +247,7 @@ def estimate(value: Estimate) -> str:
 
 
 def estimate_95(value: Estimate) -> str:
-    """Return a mean with the half width of its 95 % interval, to one digit of the latter.
+    """Format a mean with the half width of its 95 % interval, rounded to one digit of that width.
 
     >>> from bascule.simulation import Estimate
     >>> estimate_95(Estimate(1234.6, 10.0))
@@ -312,12 +312,12 @@ def when(seconds: float) -> str:
     try:
         return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
     except (OverflowError, OSError, TypeError, ValueError):
-        # A stored time that no calendar has must not make a page fail.
+        # A stored time outside the range of `datetime` must not make a page fail.
         return f"{seconds!r} s"
 
 
 def shown(means: Sequence[float]) -> str:
-    """Return means in words, the first few of them.
+    """Format a list of means; after the first eight it is cut off.
 
     >>> shown([0.0, 0.5])
     '0, 0.5'
@@ -336,7 +336,7 @@ def lost(unit: str) -> str:
 
 
 def joined(names: Sequence[str], limit: int = 3) -> str:
-    """Return names in a sentence, the first few of them.
+    """Join names for a sentence; after the first few, only the number of others is given.
 
     >>> joined(["a", "b", "c"]), joined(["a", "b", "c", "d", "e"])
     ('a, b and c', 'a, b, c and 2 more')

@@ -38,7 +38,7 @@ def environment(package: str) -> Environment:
 
 
 def report_page(report: Report, kind: str, file: str = "") -> str:
-    """Return a report as a page: what it has to say, its figures, and its details.
+    """Return a report as an HTML page with its figures and details.
 
     - `kind`: what the page is, written above the headline
     - `file`: the text of a file that the report is about
@@ -101,7 +101,7 @@ def _about(metric: Metric) -> str:
 
 
 def _counting(measure: Measure | None) -> str:
-    """Describe the outcome of a unit."""
+    """Describe how the outcome of a unit is measured."""
     if measure is None:
         return "the first value recorded; a unit without one holds up those after it"
     names = {"sum": "the sum of its events", "any": "1 if there was an event, else 0"}

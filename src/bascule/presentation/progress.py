@@ -46,7 +46,7 @@ def notebook_display() -> Callable[..., Any] | None:
 
 
 def activity(what: str) -> str:
-    """Return the title of the current step; the first use compiles the simulator.
+    """Return the title of the current step, or a notice while the simulator is being compiled.
 
     >>> activity("simulating the design")
     'simulating the design'

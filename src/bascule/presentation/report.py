@@ -1,4 +1,4 @@
-"""A report: what a result has to say, as one value that text, pages and notebooks render.
+"""A report: the content of a result, for rendering as text, page or notebook output.
 
 A result gives its report; a renderer decides how it looks. No sentence is written in a renderer.
 """
@@ -44,7 +44,7 @@ class Table:
     rows: tuple[Cells, ...]
     title: str = ""
     strong: tuple[int, ...] = ()
-    """Rows that stand out, counted from the first below the headings."""
+    """Indices of highlighted rows, counted from the first row below the headings."""
 
 
 class Drawable(Protocol):
@@ -77,7 +77,7 @@ class Report:
 
     @property
     def whole(self) -> Report:
-        """The report with its details, and those of its parts, in it."""
+        """The report with all details, also those of its parts, merged into the main content."""
         further = self.details or Report("")
         return Report(
             self.headline,
@@ -90,7 +90,7 @@ class Report:
         )
 
     def spelled(self, names: Mapping[str, str]) -> Report:
-        """Return the report with the options in its notes spelled as in a place.
+        """Return the report with options in its notes spelled for a place, as the command line.
 
         A note has `option` or `option=value`; a value may have a spelling of its own in `names`.
         What `names` does not have is spelled as in Python.
@@ -144,7 +144,7 @@ def lines(report: Report, width: int = COLUMNS) -> list[str]:
 
 
 def _fact(fact: Fact, longest: int, width: int) -> list[str]:
-    """Return a figure after its name; on a narrow screen, on as many lines as it takes."""
+    """Format a fact on one line after its name; on a narrow screen, on as many as needed."""
     name = f"  {fact.name:<{longest}}  "
     if not 0 < width < COLUMNS:
         return [name + fact.words]

@@ -43,7 +43,7 @@ def report(simulation: Simulation) -> Report:
 
 
 def _details(simulation: Simulation) -> Report:
-    """Return what theory says of regret and decision time: a prediction, and what is proven."""
+    """Return a table of regret and decision time: simulated, predicted, and the proven bound."""
     is_published = simulation.design.calibration.guarantee == "as published"
     head = ("", "mean", "predicted", "published" if is_published else "proven")
     stated = simulation.published() if is_published else simulation.proven()
@@ -114,7 +114,7 @@ def rows(simulation: Simulation) -> list[tuple[str, str]]:
 
 
 def not_played(simulation: Simulation) -> str:
-    """Return what the design has that was not played, and what to do; empty if there is nothing."""
+    """Name the parts of the design that were not simulated, and what to do; empty if all were."""
     window = duration((simulation.design.matures(0.0) or 0.0) / DAY)
     words = {
         "window": f"the window of {window} (outcomes are known at once)",

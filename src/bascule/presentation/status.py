@@ -57,7 +57,7 @@ ENDED_BY: dict[EndReason | None, str] = {
 """Why a test is over, as the end of a sentence."""
 
 FEWEST = 10
-"""Minimum number of counted units per arm for a headline to say it is too early to forecast."""
+"""Number of counted units per arm from which on a headline says it is too early to forecast."""
 
 
 MANY_LATE = 0.5
@@ -110,11 +110,11 @@ def stalled_words(since: str) -> str:
 
 
 def late_lines(status: Status) -> list[str]:
-    """Say which part of the events came too late to count, and what would change it."""
+    """Say what share of the events came too late to count, and that a longer window would help."""
     if not status.late:
         return []
     if status.decision is not None or not status.events:
-        # A share needs the events that count, which are known while units count.
+        # The number of events that count is not known here, so no share can be given.
         late = count(status.late)
         return [f"{late} events came after the windows of their units and do not count"]
     total = status.events + status.late
@@ -150,7 +150,7 @@ def unlisted_lines(status: Status) -> list[str]:
 
 
 def signal_lines(status: Status) -> list[str]:
-    """Say how the next block goes by early signals, where the design asks for them."""
+    """Say how early signals affect the next block, if the design uses them."""
     use = {
         "on": "on: the next block also goes by events of open windows",
         "gentle": f"gentle: the next block also goes by events of open windows, with a tilt of at "
@@ -161,7 +161,7 @@ def signal_lines(status: Status) -> list[str]:
 
 
 def _time_left(status: Status) -> str:
-    """Say how long a decision may take, or why nothing is said of it."""
+    """Say how long a decision may still take, or why that is not forecast."""
     undecided = status.undecided_guardrails
     if undecided:
         return (
@@ -242,7 +242,7 @@ def has_no_spread(status: Status) -> bool:
 
 
 def _is_unknown(effect: Effect) -> bool:
-    """Whether nothing is said of a difference because the spread cannot be estimated yet."""
+    """Whether a difference has no interval because the spread cannot be estimated yet."""
     return effect.guarantee == "asymptotic" and math.isinf(effect.low) and math.isinf(effect.high)
 
 
@@ -420,7 +420,7 @@ def diagnostic_lines(diagnostics: Sequence[Diagnostic]) -> list[str]:
 
 
 def clipped_lines(status: Status) -> list[str]:
-    """Say of how many units of each arm the outcome was beyond the limits, metric by metric."""
+    """Say, for each metric, how many outcomes of each arm lay beyond the limits."""
     names = [arm.name for arm in status.arms]
     counted = [("", [arm.clipped for arm in status.arms])]
     counted += [(f" of {metric.name}", [*metric.clipped]) for metric in status.metrics]
@@ -433,7 +433,7 @@ def clipped_lines(status: Status) -> list[str]:
 
 
 def arm_table(status: Status) -> Table:
-    """Return the arms, a row each, and what means are."""
+    """Return the table of arms, and a note on what their means are."""
     amounts, about = amounts_of(status), []
     if status.covariates is not None:
         about.append(f"means {status.covariates.words}")

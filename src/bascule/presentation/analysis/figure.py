@@ -27,7 +27,7 @@ DAYS_APART = (1, 2, 3, 7, 14, 28, 56, 91, 182, 365, 730)
 
 
 def amounts_of(analysis: Analysis) -> Amounts:
-    """Return how the outcomes of a log are written, and what cost is counted in."""
+    """Return the formatter of a log's outcomes and costs."""
     return Amounts(analysis.design.outcome.binary, analysis.design.cost_unit)
 
 
@@ -50,7 +50,7 @@ def has_days(analysis: Analysis) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """The difference of the leading arm and a rival, treatment minus control."""
+    """Treatment minus control for the leading arm and a rival: now, and at the end of each day."""
 
     now: Effect
     """The difference in the whole log."""
@@ -75,7 +75,7 @@ def against(analysis: Analysis) -> tuple[Against, ...]:
 
 
 def costs(analysis: Analysis) -> tuple[float, ...]:
-    """Return the cumulative cost by day, at the present means.
+    """Return the cumulative cost by day, computed with the present means.
 
     Units whose outcomes are not final yet are not in it. The cost of a live test goes by its
     differences: that of the days is in proportion to it.
@@ -141,7 +141,7 @@ MOST_RIVALS = 4
 
 
 def plot_analysis(analysis: Analysis) -> Figure:
-    """The arm that is ahead against its rivals, and the cost; with segments, how each stands now.
+    """Plot the leading arm against its rivals, and the cost; with segments, their differences now.
 
     >>> import bascule as bs
     >>> log = {"unit": range(400), "arm": ["a", "b"] * 200, "value": [0, 1, 0, 0] * 100,
@@ -242,14 +242,14 @@ def _ordinal(text: str) -> int:
 
 
 def standing_intervals(analysis: Analysis) -> tuple[Intervals, ...]:
-    """Return the leader against each rival now; with segments, the nearest rival of each."""
+    """Return the present intervals: the leader against each rival, or the nearest per segment."""
     named = [
         (f"{part.segment}: {effect.name}", effect)
         for part in analysis.segments
         for effect in signed(part.design, part.leads[:1])
     ]
     effects = signed(analysis.design, analysis.leads)
-    # The text also names pairs without the leader, of which one beats the other.
+    # The text also names pairs without the leader in which one arm beats the other: add these.
     effects += tuple(
         effect
         for effect in analysis.effects

@@ -63,7 +63,7 @@ def _answer(analysis: Analysis) -> str:
     pairs = compared_pairs(analysis) + judged
     if analysis.once and not judged and has_ended(analysis):
         return _of_ended(analysis, pairs)
-    # What is decided on a margin is not to wait for the first metric.
+    # No time is given once a guardrail is decided: that result need not wait.
     if analysis.days_left is not None and not judged:
         return f"No decision yet{pairs}: about {about(analysis.days_left)} more at this pace"
     return f"No decision yet{pairs}"
@@ -82,7 +82,7 @@ def has_ended(analysis: Analysis) -> bool:
 
 
 def _of_ended(analysis: Analysis, pairs: str) -> str:
-    """What a test shows that has ended without a decision: its single look, if it was the only one.
+    """Say what an ended, undecided test shows by its single look (valid if nobody looked before).
 
     With three arms or more the single look names an arm that beats all others.
     """
@@ -124,7 +124,7 @@ def _of_guardrails(analysis: Analysis) -> str:
 
 
 def judged_words(analysis: Analysis) -> str:
-    """Say what guardrails have shown of treatments, while the first metric is open."""
+    """Say what guardrails have shown of treatments, while the first metric is undecided."""
     words = _standing_words(analysis)
     return f" on {analysis.name}{words}" if words else ""
 
@@ -140,7 +140,7 @@ def _standing_words(analysis: Analysis) -> str:
 
 
 def compared_pairs(analysis: Analysis) -> str:
-    """Say which of several arms beat others, and which comparison is open."""
+    """Say which arms beat others, and which comparison is undecided; empty for two arms."""
     if len(analysis.design.arms) < 3:
         return ""
     oriented = analysis.design.oriented
@@ -178,7 +178,7 @@ def _since(analysis: Analysis) -> str:
 
 
 def metric_words(analysis: Analysis) -> str:
-    """Say what another metric says: what it decides by itself, or else what it is for."""
+    """Return the headline of another metric, or "guardrail" for one that is undecided."""
     metric = analysis.metric
     is_silent = metric is not None and metric.margin is not None and analysis.decision is None
     return "guardrail" if is_silent else analysis.headline
@@ -241,7 +241,7 @@ def outcome(analysis: Analysis) -> str:
 
 
 def decided_before(analysis: Analysis) -> str:
-    """Explain a decision whose interval contains 0 by now; return an empty text otherwise."""
+    """Explain why a decision stands although its interval now contains 0; otherwise return ""."""
     nearest = next(iter(signed(analysis.design, analysis.leads)), None)
     has_winner = analysis.decision is not None and analysis.decision.arm is not None
     if nearest is None or not has_winner or analysis.decided is None or analysis.segments:

@@ -47,14 +47,14 @@ STANDS = (
     "of those with a difference by this mark, at most 5 % are false in expectation, however the "
     "metrics or tests depend on each other (e-values at the end of the log, e-BH)"
 )
-"""What is said of several metrics, or of many tests."""
+"""Note on the false discoveries among several metrics or many tests."""
 
 MOST_DAYS = 400
 """Maximum number of rows of the table of days; a longer one is thinned out."""
 
 
 def report(analysis: Analysis) -> Report:
-    """Return what a log says: the decision, its numbers, then segments, metrics and checks.
+    """Return the report of an analysis: decision, numbers, then segments, metrics and checks.
 
     >>> import bascule as bs
     >>> log = {"unit": range(400), "arm": ["a", "b"] * 200, "value": [0, 1, 0, 0] * 100}
@@ -87,7 +87,7 @@ def report(analysis: Analysis) -> Report:
 
 
 def _part(headline: str, analysis: Analysis, days: Report | None = None) -> Report:
-    """Return a segment or another metric: its numbers, and what checks have found."""
+    """Return the part of the report on a segment or on another metric."""
     numbers = _numbers(analysis)
     flagged = map(str, analysis.flagged)
     return Report(
@@ -107,7 +107,7 @@ def _metrics(analysis: Analysis) -> list[Report]:
 
 
 def _facts(analysis: Analysis) -> tuple[Fact, ...]:
-    """Return since when there is a decision, what the test has cost, and what its error is."""
+    """Return the facts of an analysis: time of the decision, cost, savings and error."""
     if analysis.decides == "guardrails":
         return ()
     unit = amounts_of(analysis).cost_unit
@@ -141,7 +141,7 @@ def _time_fact(analysis: Analysis) -> Fact:
 
 
 def _numbers(analysis: Analysis) -> Report:
-    """Return the arms and their differences, with what their intervals promise."""
+    """Return the tables of arms and differences, with notes on what the intervals guarantee."""
     amounts, once = amounts_of(analysis), analysis.once
     tables = [_arm_table(analysis)]
     notes = [sentences.decided_before(analysis)]
@@ -188,7 +188,7 @@ def _arm_table(analysis: Analysis) -> Table:
 
 
 def _effect_rows(analysis: Analysis) -> list[Cells]:
-    """Return treatments minus the control with lifts, then differences of other pairs."""
+    """Return a row for each treatment minus the control, then for differences of other pairs."""
     amounts = amounts_of(analysis)
     pairs = {frozenset((contrast.treatment, contrast.control)) for contrast in analysis.contrasts}
     rows = [_difference_cells(amounts, contrast) for contrast in analysis.contrasts]
@@ -205,7 +205,7 @@ def _effect_rows(analysis: Analysis) -> list[Cells]:
 def _difference_table(
     rows: list[Cells], error: float, lift_error: float | None, title: str = ""
 ) -> Table:
-    """Return the first differences below a heading that has the levels of their intervals."""
+    """Return a table of the first differences; its headings state the levels of the intervals."""
     heading: Cells = ("difference", "", interval_name(error))
     if lift_error is not None:
         heading += ("lift", interval_name(lift_error), "p")[: len(rows[0]) - len(heading)]
@@ -285,7 +285,7 @@ def _guardrail_words(analysis: Analysis) -> tuple[str, ...]:
 
 
 def _method(analysis: Analysis) -> tuple[str, ...]:
-    """Return how the log was read and compared, and what does not count."""
+    """Return notes on how the log was read and compared, and on which rows do not count."""
     span = ""
     if analysis.first_day is not None and analysis.last_day is not None and has_days(analysis):
         days = (stamp(analysis, analysis.first_day), stamp(analysis, analysis.last_day))
@@ -306,7 +306,7 @@ def _excluded(counts: Iterable[tuple[str, int]]) -> list[str]:
 
 
 def _figures(analysis: Analysis) -> tuple[Drawable, ...]:
-    """Return the differences as they stand, and day by day where there are days."""
+    """Return figures of the present differences, and of each day's if the log has days."""
     course = (analysis,) if len(analysis.days) > 1 and not analysis.segments else ()
     return (*standing_intervals(analysis), *course)
 
@@ -353,7 +353,7 @@ def _day_cell(amounts: Amounts, effect: Effect) -> str:
 
 
 def collection_report(collection: LogCollection) -> Report:
-    """Return many tests, a row each, and how many are decided."""
+    """Return the report of many tests: a row for each, and how many are decided."""
     failed = sum(bool(row.problem) for row in collection.rows)
     failures = f", {failed} could not be analysed" if failed else ""
     heading = ("test", "units", "decision", "since", "difference", "interval", "stands", "checks")

@@ -68,7 +68,7 @@ def plot_plan(plan: Plan) -> Figure:
 
 
 def main_curve(plan: Plan) -> list[Candidate]:
-    """Return the designs along the knob of the recommended one, and an even split."""
+    """Return the designs that differ from the recommended one in the knob alone, and even ones."""
     first = even_rule(plan.rule)
     return [
         point
@@ -78,7 +78,7 @@ def main_curve(plan: Plan) -> list[Candidate]:
 
 
 def other_curves(plan: Plan) -> list[list[Candidate]]:
-    """Return the designs of other kinds, each along its knob, that do not cost far too much."""
+    """Return the designs of each other kind of rule, without those that cost far too much."""
     family = plan.points[0].rule.family
     rest = [point for point in plan.points if point not in main_curve(plan)]
     curves: dict[Rule, list[Candidate]] = {}
@@ -104,14 +104,14 @@ def knob_words(point: Candidate) -> str:
 
 
 def affordable(plan: Plan, points: list[Candidate]) -> list[Candidate]:
-    """Return the candidates that do not cost so much that they would squeeze all others."""
+    """Return the candidates cheap enough to be drawn without squeezing the others."""
     known = [point.expected.cost.mean for point in main_curve(plan)]
     highest = max(plan.fixed_horizon.cost, TALLEST * min(known))
     return [point for point in points if point.expected.cost.mean <= highest]
 
 
 def _labelled(points: list[Candidate]) -> list[object]:
-    """Return the rules whose tilts are written in the figure, without close neighbours."""
+    """Return the rules whose points get a label in the figure; close neighbours get none."""
     kept: list[object] = []
     last = 0.0
     for point in points:

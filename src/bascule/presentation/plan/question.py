@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 SKEWED = 2.0
-"""A sample with a larger skewness is one of money, more often than not: a cap is recommended."""
+"""Skewness above which a sample is probably of money, so that a cap is recommended."""
 
 
 def conditions(request: PlanRequest) -> str:
@@ -83,7 +83,7 @@ def outcome_words(request: PlanRequest) -> str:
 
 
 def _shape_words(outcome: Outcome, sample: Sample) -> str:
-    """Say what a cap cuts off, or how long a test of skewed outcomes has to wait."""
+    """Say how many outcomes a cap cuts off, or how many units a test of skewed outcomes needs."""
     if sample.cap is not None:
         return f", of which {percent(sample.above_cap)} lie above the cap and count as it"
     if not outcome.estimated or not math.isfinite(sample.skewness):
@@ -95,7 +95,7 @@ def _shape_words(outcome: Outcome, sample: Sample) -> str:
 
 
 def measure_example(request: PlanRequest) -> tuple[str, str]:
-    """Return the window of a request as text, and what events mostly add up to.
+    """Return the window of a request as text, and the usual way to aggregate a unit's events.
 
     >>> measure_example(PlanRequest(window="7d")), measure_example(PlanRequest(window="36h"))
     (('7d', 'any'), ('129600s', 'any'))

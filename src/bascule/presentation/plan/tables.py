@@ -133,7 +133,7 @@ def frontier(plan: Plan) -> list[Cells]:
         (
             _named(point),
             *forecast_cells(point.forecast),
-            # If no arm is better, a test costs nothing but its days.
+            # If no arm is better, a test has no cost, only a duration.
             "-" if zero is None else amount(zero.days.mean),
             runs_words(point.forecast),
         )
@@ -160,7 +160,7 @@ def what_if(plan: Plan) -> list[Cells]:
 
 
 def case_words(case: WhatIf, request: PlanRequest) -> str:
-    """Return another lift in words."""
+    """Describe a lift other than the requested one."""
     name = CASE_NAMES[case.name]
     return name if case.lift == 0 else f"{name} ({lift_words(request.outcome, case.lift)})"
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 TOO_LONG = 0.5
-"""Share of a test's duration above which the window leaves little for a tilt to save."""
+"""Ratio of the conversion window to a test's duration above which tilting saves little."""
 
 
 def headline(plan: Plan) -> str:
@@ -57,7 +57,7 @@ def headline(plan: Plan) -> str:
 
 
 def why(plan: Plan) -> str:
-    """Say why this design was chosen, and what it gives up where no design has everything."""
+    """Say why this design was chosen, and what its disadvantages are."""
     if not plan.possible:
         return ""
     request, chosen, zero = plan.request, plan.chosen, plan.at_zero
@@ -88,7 +88,7 @@ def why(plan: Plan) -> str:
 
 
 def given_up(plan: Plan) -> str:
-    """Say where the design is slower than a fixed-horizon test, if it is, and what that buys."""
+    """Say in which cases the design is slower than a fixed-horizon test, and what it gains."""
     cases = {"this lift": plan.chosen.forecast, "no effect": plan.at_zero}
     late = {
         case: forecast.days.mean - plan.fixed_horizon.days
@@ -124,7 +124,7 @@ def even_words(plan: Plan) -> str:
 
 
 def against_fixed(plan: Plan) -> str:
-    """Say what a fixed-horizon test that costs less has against it; empty if it costs more."""
+    """State the disadvantages of a cheaper fixed-horizon test; empty if that test costs more."""
     fixed, request = plan.fixed_horizon, plan.request
     if plan.fixed_is_better:
         return (
@@ -164,7 +164,7 @@ def cap_words(plan: Plan) -> str:
 
 
 def measure_words(plan: Plan) -> str:
-    """Say that a live test has to know what a unit's outcome is, where the design does not."""
+    """Say that `measure` has to be set for a live test, if the design has none."""
     if plan.request.window is None or plan.design.measure is not None:
         return ""
     return (
@@ -211,7 +211,7 @@ def limits(plan: Plan) -> list[str]:
     """Say how far the request could be stretched, or what would make it possible."""
     request, reach = plan.request, plan.reach
     lift = None if reach.lift is None else lift_words(request.outcome, reach.lift)
-    # Where both best arms have a lift, what is to be found is the lead of one over the other.
+    # If both best arms have a lift, the test has to detect the lead of one over the other.
     two_best = sorted(request.means, key=request.loss_of)[:2]
     name = "lift" if request.baseline in two_best else "lead over the next best arm"
     if plan.possible:
@@ -235,7 +235,7 @@ def limits(plan: Plan) -> list[str]:
 
 
 def weaker_words(plan: Plan) -> str:
-    """Say which design with a weaker guarantee is in time, where only such a one is."""
+    """Name a design with a weaker guarantee that decides in time, if no other design does."""
     point = plan.weaker
     if point is None:
         return ""
@@ -259,7 +259,7 @@ def _fixed_fits(plan: Plan) -> str:
 
 
 def design_in_words(design: Design, request: PlanRequest) -> str:
-    """Say what the design does with the next unit, and when it ends."""
+    """Explain how the design assigns units, and when the test ends."""
     assert design.max_units is not None
     days = request.traffic.days_until(design.max_units).item()
     end = "it ends undecided"
@@ -290,7 +290,7 @@ def report(plan: Plan, with_details: bool = False) -> Report:
 
 
 def waiting_words(plan: Plan) -> str:
-    """Say what a day of waiting costs, beside the shares of the traffic that can be chosen."""
+    """Say what each day without the better arm costs, for the choice of a share of the traffic."""
     request = plan.request
     return (
         "A smaller share of the traffic costs less in the test and takes longer (`share`); each "
@@ -356,7 +356,7 @@ def fixed_horizon_words(plan: Plan) -> str:
 
 
 def limit_words(plan: Plan) -> str:
-    """Say how the cost compares with the least of any rule that decides as soon, where known."""
+    """Compare the cost with the lower bound for rules that decide as soon; empty if unknown."""
     lowest = plan.least_cost()
     if lowest is None:
         return ""
