@@ -71,7 +71,7 @@ def confirm(question: str, yes: bool) -> None:
 
 
 def asked(question: str, otherwise: str, err: bool = False) -> None:
-    """Ask a question; end the command unless the answer is yes, and say what that means."""
+    """Ask a question; unless the answer is yes, print `otherwise` and end the command."""
     code = DECLINED
     try:
         if typer.confirm(question, err=err):
@@ -98,7 +98,7 @@ def print_json(data: dict[str, Any]) -> None:
 
 
 def print_rows(as_json: bool, data: dict[str, Any], lines: Iterable[str], empty: str = "") -> None:
-    """Print rows as one JSON object, or as lines of text; `empty` is said where there are none."""
+    """Print rows as one JSON object, or as lines of text; without any lines, print `empty`."""
     if as_json:
         print_json(data)
         return
@@ -133,7 +133,7 @@ def print_report(report: Report, width: int = COLUMNS) -> None:
 
 
 def prepare_files(**files: Path | None) -> None:
-    """Make sure, before the work, that the files that a command was given can be written."""
+    """Check that the output files of a command can be written, before it starts its work."""
     from bascule.core.inputs.files import prepare_file
     from bascule.presentation.figures import figure_kind
 
@@ -163,7 +163,7 @@ def say_written(*paths: Path | None) -> None:
 
 
 def note_compilation(seconds: float) -> None:
-    """Say why the first use took longer, so that nobody expects the same of the next."""
+    """Say that the simulator was compiled, so that the next use will start faster."""
     if seconds > NOTEWORTHY_SECONDS:
         note(
             f"compiled the simulator for what was asked in {seconds:.1f} s; "

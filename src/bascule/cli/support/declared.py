@@ -19,11 +19,11 @@ PANELS = {"basics": "Basics", "outcome": "Outcome", "advanced": "Advanced", "out
 SHOWN = ("basics", "output")
 """Groups that `--help` shows; `--help-all` shows every one."""
 LONGEST = 20
-"""Length up to which the choices are shown in place of a name for the value."""
+"""Maximum length at which the help shows an option's choices in place of a name for the value."""
 
 
 def named(**options: Option) -> Options:
-    """Return options that belong to a command alone, by their names."""
+    """Return options that belong to a single command, with their names filled in."""
     return {
         name: replace(option, name=name, kind="choice" if option.choices else option.kind)
         for name, option in options.items()
@@ -33,7 +33,7 @@ def named(**options: Option) -> Options:
 def declared(
     *declarations: Options, shown: Sequence[str] = SHOWN, environment: str = ""
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of some declarations, and `--help-all`.
+    """Return a decorator that adds declared options and `--help-all` to a command.
 
     The command takes those that were given as `**given`, as they were typed; parameters of its own
     stay as they are. `shown` are the groups that `--help` shows, and `environment` is what the
@@ -83,7 +83,7 @@ def declared(
 
 @contextmanager
 def spelled(*declarations: Options) -> Iterator[None]:
-    """Turn the names of options in a message into how they are typed."""
+    """Replace names of options in error messages by their spelling on the command line."""
     options = [option for declaration in declarations for option in declaration.values()]
     typed = {name: option.typed for option in options for name in (option.name, option.flag)}
     try:
@@ -100,7 +100,7 @@ def read(options: Options, typed: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def values(options: Options, given: Mapping[str, Any]) -> list[Any]:
-    """Return the value of each of these options, its default where it was not given, or None.
+    """Return the value of each option: as given, or its default, or None.
 
     >>> values(named(port=Option(kind="whole", default="8000"), looks=Option(kind="whole")), {})
     [8000, None]

@@ -1,4 +1,4 @@
-"""Designs and worlds as options of a command: what commands that simulate have in common."""
+"""Options for designs and worlds, shared by the commands that simulate."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ JSON = named(json=Option("Print one JSON object.", kind="switch", group="output"
 
 
 def switch(flag: str, meaning: str) -> Any:
-    """Return a switch of a single command."""
+    """Return a Typer switch, which is off by default."""
     return typer.Option(False, flag, help=meaning, metavar="")
 
 
@@ -104,18 +104,18 @@ AS_JSON = switch("--json", JSON["json"].help)
 
 
 def runs(count: int) -> dict[str, Option]:
-    """Return how tests are simulated, with a default number of runs."""
+    """Return the options of a simulation, with `count` runs as the default."""
     return {**RUNS, "runs": replace(RUNS["runs"], help="How many tests.", default=str(count))}
 
 
 def option(meaning: str, metavar: str | None = None, **settings: Any) -> Any:
-    """Return an option of a command that is None where it is not given."""
+    """Return a Typer option whose value is None if it is not given."""
     return typer.Option(None, help=meaning, metavar=metavar, **settings)
 
 
 @contextmanager
 def workers(given: Mapping[str, Any]) -> Iterator[None]:
-    """Simulate on a GPU, or on the workers of a Dask cluster, where one of them is given."""
+    """Simulate on a GPU or a Dask cluster inside this block, if the options name one."""
     dask, device = given.get("dask"), given.get("device")
     if device is not None:
         from bascule.simulation.engines.backends.gpu import use_device
@@ -155,7 +155,7 @@ def described_design(options: Mapping[str, Any], arms: int) -> Design:
 
 
 def loaded_design(options: Mapping[str, Any]) -> Design:
-    """Return the design of a file, which leaves nothing to describe but its cap and calendar."""
+    """Return the design in a file; only its cap and calendar can be set by options."""
     return replace(Design.load(options["design"]), **read({**CAP, **CALENDAR}, options))
 
 
@@ -198,19 +198,19 @@ def parameter_names(kind: str) -> set[str]:
 
 
 def implied(sizes: Mapping[str, Any]) -> str | None:
-    """Return the outcome model that has all of the given parameters, or the most of them.
+    """Return an outcome model that has the given parameters; None if there is none.
 
     >>> implied({"sigma": 5.0}), implied({"low": 0.0, "sigma": 2.0}), implied({})
     ('gaussian', 'bounded', None)
     """
     owned = {kind: parameter_names(kind) & {*sizes} for kind in OUTCOMES.kinds}
-    # Limits, a ratio or the noise of units say more than a spread, which several models have.
+    # Limits, ratios or the noise of units identify a model better than a spread, which many have.
     special = [kind for kind, names in owned.items() if names - {"sigma"}]
     return next(iter(special or [kind for kind, names in owned.items() if names]), None)
 
 
 def parsed_world(text: str) -> dict[str, Any] | str:
-    """Return the world that `--world` names, or has as JSON, or keeps in a file.
+    """Parse `--world`: the name of a world, JSON, or the name of a JSON file.
 
     >>> parsed_world('{"batch": 50}')
     {'batch': 50}

@@ -1,4 +1,4 @@
-"""Rules that a command is given by name, or by the Python file that has them."""
+"""Rules given to a command by name, or as a class in a Python file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORM = "NAME or FILE.py:CLASS, with arguments as in my_rule.py:Eager(4)"
 
 
 def named_rule(text: str, field: str = "rule") -> Rule:
-    """Return the rule of a registered name, of another tool, or of a class in a Python file.
+    """Return the rule named by a text: registered, of another tool, or a class in a Python file.
 
     Arguments may follow in brackets; without them the class has its defaults.
 
@@ -45,7 +45,7 @@ def named_rule(text: str, field: str = "rule") -> Rule:
 
 
 def _class_in(path: Path, name: str, field: str) -> type[Rule]:
-    """Return a class of a file, which is imported as a module of its name."""
+    """Import a Python file as a module, and return the rule class of a given name."""
     if not path.is_file():
         raise InputError(field, f"{field} needs a file that exists (got {str(path)!r}): {FORM}")
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -71,7 +71,7 @@ def _class_in(path: Path, name: str, field: str) -> type[Rule]:
 
 
 def _arguments(text: str, rule: str, field: str) -> tuple[list[Any], dict[str, Any]]:
-    """Return the arguments of a call, which are plain values."""
+    """Parse the arguments of a call; they must be literals."""
     try:
         call = ast.parse(f"_{text}", mode="eval").body
         if not isinstance(call, ast.Call):

@@ -1,4 +1,4 @@
-"""The store that a command works on, and the status of a live test as it prints it."""
+"""The store that a command works on, and printing the status of a live test."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ YES = switch("--yes", "Do not ask.")
 
 
 def store_at(location: str, there: bool = False) -> AbstractContextManager[Store]:
-    """Open the store at a location, which must be `there` already where that is asked for."""
+    """Open the store at a location; with `there`, it must exist already."""
     from bascule.live.api import opened_store
 
     if there and "://" not in location and not Path(location).is_file():
@@ -62,7 +62,7 @@ def shown_location(location: str) -> str:
 
 
 def acting_user() -> str:
-    """Return the name in the audit log, as a person and how the change was made."""
+    """Return the user's name for the audit log, with a note that the command line was used."""
     try:
         return f"{getpass.getuser()} (command line)"
     except (KeyError, OSError):
