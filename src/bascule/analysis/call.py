@@ -65,9 +65,9 @@ class Log(Declared):
         ),
     ] = None
     unit: Column = None
-    """Column of the unit, in a table of assignments that calls it otherwise."""
+    """Name of the unit column in a table of assignments, if other than in the events."""
     time: Column = None
-    """Column of the time, in a table of assignments that calls it otherwise."""
+    """Name of the time column in a table of assignments, if other than in the events."""
     row_is_unit: Annotated[
         bool,
         Option("Every row is a separate unit.", kind="switch", excludes=("unit", "assignments")),
@@ -224,7 +224,7 @@ class LogMetric(Declared):
         alike = ("goal", "margin", "error", "harm")
         parts = {name: getattr(metric, name) for name in alike}
         if metric.outcome.pairs:
-            # A log has one row per request of a ratio metric, with a value if there is one.
+            # In the log of a ratio metric each row is a request, so the denominator counts rows.
             return cls(metric.name, per=PER_ROW, **parts)
         parts["outcome"] = metric.outcome
         if (measure := metric.measure) is not None:
@@ -257,7 +257,7 @@ class LogMetric(Declared):
 
     @property
     def metric_error(self) -> float | None:
-        """False positive rate of the metric; None for that of the analysis."""
+        """False positive rate of the metric; None if it is that of the analysis."""
         return METRIC_ERROR if self.error is None and self.margin is not None else self.error
 
 

@@ -109,7 +109,7 @@ def analyze_each(
     progress: Progress | None = None,
     **options: Any,
 ) -> LogCollection:
-    """Analyse many tests, each with its own arms, of a log whose column `test` names them.
+    """Analyse each test in a log of many, whose column `test` says which test a row belongs to.
 
     The other options are those of `analyze` on columns, the decision, the assignment and looks.
     Each test has the whole error. `progress` is called after each test.
@@ -208,7 +208,7 @@ def _of_test(
 def _numbered(
     table: Any, test: str, arm: str, unit: str | None
 ) -> tuple[Any, dict[str, list[str]]]:
-    """Return the table with arms numbered within tests and units unique to tests, and all arms."""
+    """Number the arms of each test and make units unique to tests; return table and all arms."""
     import ibis
 
     text = table[arm].cast("string").strip()

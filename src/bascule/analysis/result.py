@@ -126,7 +126,7 @@ class Analysis(Reported):
     days: tuple[Day, ...]
     """Differences and decision, day by day."""
     cost: float | None
-    """What all units lost compared with giving each the arm that looks best now."""
+    """Regret of all units: their loss against the arm that has the best mean now."""
     saved: float | None
     """The part of `cost` that stopping on the day of the decision would have saved."""
     days_left: float | None
@@ -168,7 +168,7 @@ class Analysis(Reported):
         return str(presenter("analysis.headline").headline(self))
 
     def undecided(self, **changes: Any) -> Analysis:
-        """Return a copy with these changes, without decision, days and fixed-sample tests."""
+        """Return a copy with some fields changed, and without decision, days and one-look tests."""
         nothing: dict[str, Any] = {"decision": None, "decided": None, "days_left": None}
         return replace(self, **nothing, days=(), once=(), **changes)
 
@@ -192,7 +192,7 @@ class Analysis(Reported):
 
     @property
     def held_by(self) -> dict[str, Standing]:
-        """The guardrails that keep the winner from being shipped, with its standing on each."""
+        """The guardrails for which the winner is not proven to be within the margin."""
         if self.decision is None or self.decision.arm is None:
             return {}
         winner = self.decision.name

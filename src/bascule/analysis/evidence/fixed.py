@@ -207,7 +207,7 @@ def adjusted_look(arms: Sequence[str], sums: Sums, error: float) -> tuple[OneLoo
     for i, j in combinations(range(len(arms)), 2):
         if min(by_arm[i, UNITS], by_arm[j, UNITS]) < 2:
             return ()
-        # Computed as in other tools, to compare their figures; no decision rests on it.
+        # Computed as in other tools, so that results can be compared; no decision uses it.
         pooled = Centre.of(by_arm[i] + by_arm[j])
         means = []
         for arm in (i, j):

@@ -73,7 +73,7 @@ def _text(value: str) -> str:
 
 
 def _parsed(entry: Any) -> dict[str, Any]:
-    """Return the object that a text is in JSON; empty if it is none."""
+    """Parse a text as a JSON object; empty if it is not one."""
     if not str(entry).lstrip().startswith("{"):
         return {}
     try:

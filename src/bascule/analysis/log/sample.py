@@ -119,7 +119,7 @@ class ColumnSample:
         return int(run(distinct.agg(n=distinct.count()))[0]["n"])
 
     def unlike(self, names: list[str]) -> list[str]:
-        """Return columns without those that only number or name the entries of another one."""
+        """Return the columns, except those that only number or rename the entries of another."""
         kept: list[str] = []
         for name in sorted(names, key=lambda c: not naming.plain(c).endswith(("name", "label"))):
             counts = ((self.different(name), self.groups([name, other])) for other in kept)
@@ -128,7 +128,7 @@ class ColumnSample:
         return [name for name in names if name in kept]
 
     def is_assigned(self, name: str, arm: str, limit: float) -> bool:
-        """Whether each entry of a column has one arm; enough entries, but at most `limit`."""
+        """Whether each entry of a column has one arm, with enough entries but at most `limit`."""
         first = self._first.filter(self._first[name].notnull())
         entries = first.group_by(entry=first[name]).agg(
             arms=first[arm].nunique(), arm=first[arm].min()
@@ -167,7 +167,7 @@ class ColumnSample:
         table, raw = self.table, self.table[name]
         if raw.type().is_boolean() or raw.type().is_numeric():
             value = raw.cast("int8") if raw.type().is_boolean() else raw
-            # Files with statistics answer this at once; the maximum is NaN if any value is.
+            # Quick for files with statistics; in DuckDB the maximum is NaN if any value is NaN.
             parts = {"rows": table.count(), "there": value.count(), "high": value.max()}
             (row,) = run(table.agg(**parts))
             if row["there"] == row["rows"] and row["high"] == row["high"]:

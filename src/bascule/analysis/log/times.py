@@ -171,7 +171,7 @@ def _of_text(table: Any, column: str, field: str, *, zoned: bool = False) -> Tim
             clock = CLOCKS[min(row["colons"].count(":"), 2)] if form == DOTTED else ""
             return Times(column, "dates", form + clock)
     if (row["numbers"] or 0) > iso_rows:
-        # Numbers, apart from a few entries.
+        # Entries that are numbers outnumber the dates.
         return _of_numbers(raw.try_cast("float64"), table, column, field)
     if (row["slashed"] or 0) <= iso_rows:
         return Times(column, "dates", ZONED if zoned else "as is")
@@ -236,7 +236,7 @@ def moment(table: Any, times: Times) -> Any:
 
 
 def _digits(raw: Any) -> Any:
-    """Whole numbers as text."""
+    """Return whole numbers as text."""
     return raw.strip() if raw.type().is_string() else raw.cast("int64").cast("string")
 
 

@@ -56,7 +56,7 @@ class Blocks(NamedTuple):
         return self.hours == HOURS and all(change.time() == time.min for change in self.changes)
 
     def period(self, row: Record, name: str = "day") -> int:
-        """Return the period of constant weights of a reduced row; if unstated, that of its day."""
+        """Return the period of constant weights of a reduced row, or else that of its day."""
         if "period" in row and self.changes:
             return int(row["period"])
         midnight = datetime.combine(row[name], time.min)

@@ -226,7 +226,7 @@ def quick_survey(table: Any, columns: Columns, arms: Arms) -> Survey | None:
     if not (is_whole or kind.is_floating()):
         return None
     number = table[value].cast("int8") if kind.is_boolean() else table[value]
-    # The maximum is NaN if any value is.
+    # The maximum is NaN if any value is NaN.
     parts = {"rows": table.count(), "low": number.min(), "high": number.max()}
     needed = [value]
     if columns.unit is not None:

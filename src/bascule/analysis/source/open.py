@@ -49,7 +49,7 @@ def connections(memory: str) -> Iterator[Connections]:
     """Open an empty DuckDB with a temporary folder to spill to; close it at the end."""
     ibis = load_ibis()
     with tempfile.TemporaryDirectory(prefix="bascule-") as folder, warnings.catch_warnings():
-        # How Ibis uses DuckDB is not the user's concern.
+        # Hide warnings about deprecated functions of DuckDB that Ibis calls.
         warnings.simplefilter("ignore", DeprecationWarning)
         try:
             local = ibis.duckdb.connect(
@@ -239,7 +239,7 @@ def _schema(remote: Any, query: str) -> dict[str, Any]:
     Ibis would create a view for it, for which read-only roles lack the permission.
     """
     with remote.con.transaction(), remote.con.cursor() as cursor:
-        # On separate lines, since a query may end in a comment.
+        # The query is on lines of its own, since it may end in a comment.
         cursor.execute(f"SELECT * FROM (\n{query}\n) AS bascule_rows LIMIT 0")  # nosec B608
         columns = [(column.name, column.type_code) for column in cursor.description]
         kinds = {}
@@ -422,7 +422,7 @@ def _read_csv(opened: Connections, names: Sequence[str], source: Source) -> tupl
         note = Unreadable(encoding=csv_files.OLDER)
         copies, unreadable = read(older)
     except duckdb.Error:
-        # The usual reason is mixed line endings.
+        # DuckDB usually fails because of mixed line endings.
         used = [csv_files.plain_copy(name, folder) for name in used]
         copies, unreadable = read(used)
     opened.unreadable[source.field] = unreadable + note

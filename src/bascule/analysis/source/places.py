@@ -52,14 +52,14 @@ def stored(expression: Any, name: str) -> Any:
 def queried(table: Any, query: str, name: str) -> Any:
     """Return a view of a query over a table of the local DuckDB, which the query calls `log`."""
     local = table.get_backend()
-    # On separate lines, since a query may end in a comment.
+    # The query is on lines of its own, since it may end in a comment.
     view = f"WITH log AS ({local.compile(table)}) SELECT * FROM (\n{query}\n)"  # nosec B608
     local.con.sql(view).create_view(name, replace=True)
     return local.table(name)
 
 
 def is_opened_here(backend: Any) -> bool:
-    """Whether an Ibis backend is the local DuckDB, which has nothing else in it."""
+    """Whether an Ibis backend is the local DuckDB, which holds nothing but the log."""
     return backend in OPENED_HERE
 
 
@@ -306,7 +306,7 @@ def first_line(problem: BaseException) -> str:
     lines = str(problem).strip().splitlines() or [type(problem).__name__]
     text = lines[0]
     if "CSV Error" in text:
-        # The cause follows the quoted line of the file.
+        # DuckDB's message has the cause in its first lines, after a quoted line of the file.
         text = "; ".join(line for line in lines[:4] if line and "Original Line" not in line)
     if "utf-8" in text.lower():
         text = f"it is not in UTF-8: give encoding (--encoding), such as latin-1 or cp1252 ({text})"

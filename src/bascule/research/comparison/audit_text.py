@@ -75,14 +75,14 @@ def notes(audit: Audit) -> tuple[str, ...]:
 
 
 def report(audit: Audit) -> Report:
-    """Return an audit as a report with a row for each world; broken promises stand out."""
+    """Return the report of an audit, with a row for each world; broken guarantees stand out."""
     broken = tuple(place for place, row in enumerate(audit.rows) if row.broken)
     table = Table((HEADINGS, *(cells(row) for row in audit.rows)), strong=broken)
     return Report(headline(audit), question(audit), (), (table,), notes(audit), (audit,))
 
 
 def plot_audit(audit: Audit) -> Figure:
-    """Draw the share of wrong decisions in each world with its 95 % interval, and the promise.
+    """Draw the share of wrong decisions in each world (95 % interval), and the promised error.
 
     >>> import bascule as bs
     >>> report = bs.research.audit(bs.Tilt(3), [0, 1], runs=50, worlds=["steady", "null"])

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 STANDARD = Gaussian(1.0)
 
 AFFORDABLE = 100_000
-"""Number of units per run above which a rule is played less often."""
+"""Number of units per run above which a rule is simulated less often."""
 
 ON_GPU = 40
 """Factor of `AFFORDABLE` on a GPU, which simulates about 100 times as fast."""

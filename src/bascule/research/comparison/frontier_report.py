@@ -64,7 +64,7 @@ def cells(point: Point) -> tuple[str, ...]:
 
 
 def _shown_name(point: Point) -> str:
-    """Return a rule's name for its place under its family: short, unless the family is mixed."""
+    """Return the name of a rule in a table by family: short, unless its family is mixed."""
     return point.label if point.family in UNJOINED else short_name(point.label)
 
 

@@ -77,7 +77,7 @@ class Point:
         return not self.stated and not self.dominated_by
 
     def dominates(self, rival: Point) -> bool:
-        """Whether this rule costs less and decides sooner with as strong a guarantee."""
+        """Whether this rule costs less and decides sooner, with no weaker guarantee."""
         is_less = _less(self.regret, rival.regret) and _less(
             self.decision_time, rival.decision_time
         )

@@ -15,7 +15,7 @@ from functools import cache
 from importlib.resources import files
 
 RECORDED = "verdicts.json"
-"""The verdicts of `bascule paper` with `runs` runs, the same at each of `seeds`; a verdict that
+"""File with the verdicts of `bascule paper` with `runs` runs at each of `seeds`; a verdict that
 depends on the seed is "not shown". Written by `python -m bench.concordance`."""
 
 

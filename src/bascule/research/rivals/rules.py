@@ -39,7 +39,7 @@ class Rival(Rule):
 
     @property
     def label(self) -> str:
-        """The name of the rule, with its knob if it has one."""
+        """The name of the rule, with its setting if it has one."""
         return self.kind if self.knob is None else f"{self.kind}_{self.knob.value:g}"
 
     @property

@@ -119,7 +119,7 @@ class Static(Rule):
 
     @property
     def threshold(self) -> Threshold:
-        """The function that gives the value which a difference must reach at a stage."""
+        """The function that computes the threshold of a stage."""
         return THRESHOLDS[str(self.stop)]
 
     def sizes(self, arms: int) -> tuple[int, ...]:

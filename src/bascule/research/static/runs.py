@@ -45,7 +45,7 @@ MOST_STAGES = 10_000_000
 
 
 class StaticSettings(NamedTuple):
-    """The settings of the loop, without the runs to play.
+    """Parameters of the loop that are the same for all runs.
 
     `stages` are those at which the test looks, `thresholds` what they ask for, and `scales` what
     the difference of each pair is multiplied by. Spreads are those of the mean of an arm.

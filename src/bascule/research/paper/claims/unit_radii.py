@@ -107,7 +107,7 @@ def _log_log(power: int, words: str, more: tuple[Measured, ...] = ()) -> Finding
 
 
 def log_log(m: Measurements) -> Finding:
-    """The additional units grow like log log(1/delta), by the variance of the noise."""
+    """Judge the claim that noise adds units like its variance times log log(1/delta)."""
     del m
     more = (
         Measured(
@@ -119,13 +119,13 @@ def log_log(m: Measurements) -> Finding:
 
 
 def log_log_as_printed(m: Measurements) -> Finding:
-    """The additional units grow by the inverse of the variance of the noise, as is printed."""
+    """Judge the printed claim that noise adds units like log log(1/delta) over its variance."""
     del m
     return _log_log(-2, "σ_r²/σ_ε², as the theorems print it")
 
 
 def gap_does_not_matter(m: Measurements) -> Finding:
-    """The additional units do not depend on the gap, in the limit."""
+    """Judge the claim that the units added by noise do not depend on the gap, in the limit."""
     del m
     share = 0.1
     ratios = {
@@ -160,7 +160,7 @@ def gap_does_not_matter(m: Measurements) -> Finding:
 
 
 def void_without_noise(m: Measurements) -> Finding:
-    """Algorithm 2's radius has no limit as the noise vanishes."""
+    """Judge the claim that Algorithm 2's radius has no limit as the noise vanishes."""
     del m
     noises = (1.0, 1e-100, 1e-200, 1e-300)
     radii = [_at_some_units(algorithm_2_radius, MIDDLE, noise) for noise in noises]
@@ -179,7 +179,7 @@ def void_without_noise(m: Measurements) -> Finding:
 
 
 def alternative_limit(m: Measurements) -> Finding:
-    """The alternative radius tends to the i.i.d. one."""
+    """Judge the claim that the alternative radius without noise tends to the i.i.d. radius."""
     del m
     share, levels = 0.05, (MIDDLE, 10 * MIDDLE)
     shape = UCB().shape(len(ARMS))
@@ -205,7 +205,7 @@ def alternative_limit(m: Measurements) -> Finding:
 
 
 def root_log(m: Measurements) -> Finding:
-    """With the alternative radius the noise adds units like the root of log(1/delta)."""
+    """Judge the claim that noise adds units like sqrt(log(1/delta)) with the alternative radius."""
     del m
     share = 0.1
     power = math.log(additional_alternative(FURTHEST) / additional_alternative(FAR)) / math.log(
@@ -227,7 +227,7 @@ def root_log(m: Measurements) -> Finding:
 
 
 def root_log_as_printed(m: Measurements) -> Finding:
-    """What the noise adds falls with its variance, as is printed."""
+    """Judge the printed claim on the alternative radius: the units added fall as noise grows."""
     del m
     share = 0.1
     added = {noise: additional_alternative(FURTHEST, noise) for noise in NOISES}

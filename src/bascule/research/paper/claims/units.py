@@ -48,7 +48,7 @@ NEGLIGIBLE = 0.1
 """A change is negligible beside another one up to this share of it."""
 
 LONGEST = 450.0
-"""Largest log(1/delta) that is tried; a design accepts its delta."""
+"""Largest log(1/delta) that is tried: its delta is not too small for a design."""
 
 
 def _etc_is_cheaper(rule: UCB, log_inverse_delta: float) -> bool:
@@ -133,7 +133,7 @@ def _ratio_rows(ratios: dict[int, Estimate]) -> tuple[Measured, ...]:
 
 
 def mean_of_means_is_better(m: Measurements) -> Finding:
-    """The mean of means has the smaller error under UCB-MM."""
+    """Judge the claim that under UCB-MM the mean of means has the smaller squared error."""
     ratios, limit = _ratios(m), beyond_chance(m.runs, len(ARMS))
     return Finding(
         _ratio_rows(ratios),
@@ -168,7 +168,7 @@ def worse_after_wait(m: Measurements) -> Finding:
 
 
 def total_mean_is_unbiased(m: Measurements) -> Finding:
-    """Adaptive arrivals bias both estimators."""
+    """Judge the claim that the total mean is unbiased, by both estimators' bias under UCB-MM."""
     biases = {
         f"bias of the {name}, arm {ARMS[moment.arm]}, stage {BIASED_STAGE}": Estimate.of(values)
         for moment in _at(m, BIASED_STAGE)
