@@ -18,20 +18,20 @@ BETS = tuple(0.99 * 0.5**j for j in range(14))
 _PARTS = tuple(1.0 / (1.0 + ((j - 3.0) / 2.0) ** 2) for j in range(len(BETS)))
 
 LOG_PARTS = tuple(math.log(part / sum(_PARTS)) for part in _PARTS)
-"""Logarithms of the starting wealth of each share: largest for the shares that find lifts from 5 %
-to 50 % best, and positive for every share."""
+"""Log of the starting wealth of each bet. The wealth is largest for the bets that find lifts from
+5 % to 50 % best."""
 
 CENTRAL = 3
-"""Index in `BETS` of the share that is used for a planned effect."""
+"""Index in `BETS` of the central bet, the one that is tuned to a planned effect."""
 
 ORDINARY = BETS[CENTRAL]
-"""Central share of the bets if no effect is planned."""
+"""Share of its wealth that the central bet stakes if no effect is planned."""
 
 FACTORS = tuple(2.0 ** (CENTRAL - j) for j in range(len(BETS)))
 """The shares in `BETS` as multiples of the central share."""
 
 PLANNED = 0.75
-"""Fraction of the starting wealth for the planned effect; `LOG_PARTS` divides the rest."""
+"""Part of the starting wealth that the central bet gets if an effect is planned."""
 
 PLANNED_LOG_PARTS = tuple(
     math.log((1.0 - PLANNED) * math.exp(part) + (PLANNED if j == CENTRAL else 0.0))
@@ -48,9 +48,9 @@ HALVINGS, CLOSE = 200, 1e-13
 """Maximum number of steps of a search, and the relative step size at which it ends."""
 
 AT_LIMIT = 1e-3
-"""Relative distance from the smallest possible difference, -1, at which a search gives up.
+"""Relative distance from -1, the smallest possible difference, at which a search gives up.
 
-If no shift farther from -1 is ruled out, no shift counts as ruled out.
+If only differences even nearer to -1 are ruled out, none counts as ruled out.
 """
 
 SMALL = 2.0**-6

@@ -16,10 +16,10 @@ from bascule.core.evidence.radius import PRICES, TILTS
 from bascule.core.types import FloatArray
 
 SLOPES: FloatArray = np.array(TILTS)
-"""Slopes of the lines: the largest stakes that the lines put on one unit."""
+"""Stakes that are used side by side: the largest part of its wealth that each puts on one unit."""
 
 COSTS: FloatArray = np.array(PRICES)
-"""Increase of the log threshold for each line."""
+"""Increase of the log threshold for each of the `SLOPES`, for using them all at once."""
 
 SERIES_BELOW = 0.05
 """Slope below which `curves` uses a series, which loses no digits."""

@@ -183,13 +183,13 @@ CLOSE = 1e-6
 """Maximum difference between the requested power and the power of the reach that is found."""
 
 EXACT = 1e-12
-"""Relative precision of the distance of the futility line from the boundary."""
+"""Relative precision of the distance between the line of futility and the boundary."""
 
 TRIES = 60
 """Maximum number of iterations of a numerical search."""
 
 GRID_CLOCKS, CELLS = 80, 201
-"""Grid for the distribution of the total in a test with futility: time steps and cells."""
+"""Numbers of time steps and of cells in the grid on which a test with futility is computed."""
 
 LOWEST = -4.0
 """Lowest total of the grid, in standard deviations of the total at the horizon."""

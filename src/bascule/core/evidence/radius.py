@@ -48,12 +48,12 @@ def radius(n: float, sigma: float, factor: float, count: float, delta: float) ->
 
 
 TILTS = tuple(0.9 * 0.5**j for j in range(40))
-"""Slopes of the lines whose lower envelope is the boundary: lambda in the docs."""
+"""Slopes (lambda in the docs) of the lines whose minimum is the boundary of a sum."""
 
 _PARTS = tuple(1.0 / (1.0 + ((j - 4.0) / 3.0) ** 2) for j in range(len(TILTS)))
 
 PRICES = tuple(math.log(sum(_PARTS) / part) for part in _PARTS)
-"""Increase of the log threshold for each line: minus the log of its fraction of the level."""
+"""Increase of the log threshold for each line: minus the log of the line's part of the error."""
 
 CURVES = tuple(
     -math.log1p(-tilt) - tilt if tilt > 0.1 else sum(tilt**k / k for k in range(2, 20))

@@ -32,7 +32,7 @@ from bascule.core.evidence.families.rows import (
 )
 
 STAKES = len(BETS)
-"""Number of columns that the bets on one arm of a pair need."""
+"""Number of columns in the row of a pair that the bets on one of its arms need."""
 
 BLOCKS, DIFFERENCES, SQUARES, WON = range(CLOCK + 1, CLOCK + 5)
 """Columns of a pair: the number of its blocks, the sum of their differences, the sum of the squared

@@ -60,7 +60,7 @@ is computed for, and `pull_of` for each arm. The pair does not change from then 
 
 
 ALLOWANCE = 3.0
-"""Addition to the variance of a boundary, in multiples of the constant and the covariance.
+"""Factor on the covariance of a total and its variance, in what raises the boundary.
 
 Theory gives 2. The rest allows for a covariance that is estimated too small while the tail of the
 distribution has not been observed.

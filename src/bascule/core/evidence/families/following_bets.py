@@ -64,10 +64,10 @@ MOST_STAKE = 0.9
 """Maximum share of its wealth that a bet can lose on one block of bounded outcomes."""
 
 KNOWN_SQUARES = 25.0
-"""Sum of squares with which the variance of all outcomes enters the variance of one arm."""
+"""Weight of the variance of all outcomes, as a sum of squares, in the variance of one arm."""
 
 DOUBTS = 2.0
-"""Maximum deviation of the pending units' variance from the observed one, in standard errors."""
+"""Standard errors by which the variance assumed for pending units may differ from the observed."""
 
 # Variances
 

@@ -32,17 +32,17 @@ from bascule.core.evidence.normal import (
 )
 
 OCTAVES, PARTS = 42, 16
-"""Number of octaves of the clock, and of parts per octave; later clocks are in the last part."""
+"""Bins of the clock: number of octaves, and of bins in each; later clocks are in the last bin."""
 
 SLOPE = 0.3
 """Slope of the line that rules out a shift beyond the margin, as a fraction of what this shift adds
 to the total for each unit of its variance."""
 
 HALVINGS = 24
-"""Number of halvings of the distance in which a shift is searched for."""
+"""Number of bisection steps in the search for the smallest shift that is ruled out."""
 
 NO_FLOORS = (0.0,) * (OCTAVES * PARTS)
-"""Floors of 0, with which the evidence is always computed."""
+"""A floor of 0 for each bin of the clock, so that the evidence is always computed."""
 
 
 def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, params: Params) -> None:

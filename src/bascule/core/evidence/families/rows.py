@@ -41,7 +41,7 @@ ARM_OF_SUMS, ARM_OF_SQUARES, ARM_OF_CUBES = 5, 8, 10
 """Number of columns of an arm with sums only, with squares, and with cubes."""
 
 TOTAL, CLOCK = range(2)
-"""Columns of every pair: S, first arm minus second in units of the scale, and V."""
+"""Columns of every pair: the weighted sum S of block differences, and the sum V of weights."""
 
 Difference = tuple[float, float, float]
 """A difference, and the lower and upper end of its interval."""
