@@ -40,13 +40,13 @@ UNKNOWN: Difference = (0.0, -math.inf, math.inf)
 """A difference and its interval while nothing is known of it."""
 
 FEW_PAIRS = 10
-"""Maximum number of pairs of arms whose intervals are stored as often as those of three arms."""
+"""Number of pairs of arms above which intervals are stored less often, as there are more."""
 
 STEPS_OF_TWO = 100.0
 """Number of times that intervals of two arms are stored while the units grow by a factor of e."""
 
 OWN_STEPS = "own steps"
-"""Kind of a procedure whose class states none."""
+"""Kind of a procedure that is simulated by its own steps, because its class states no kind."""
 
 SAME = "no difference that matters"
 """Name of a decision that declares no arm the best."""
@@ -103,7 +103,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An arm's mean and the radius around it, which a rule compares with those of other arms.
+    """The interval of an arm, as a mean and a radius, which a rule compares with other intervals.
 
     If one arm's interval lies above another's, so does its mean, except with the error probability
     of the design. The radius is made for that comparison: with ETC on two arms it is half of the
@@ -161,8 +161,8 @@ class Signals(NamedTuple):
     """Early signals: events in windows that are still open, and the delays of matured events."""
 
     events: Sequence[tuple[Sequence[int], Sequence[int]]] = ()
-    """For each kind of open block, the units of each arm in one such block, and the events of each
-    arm so far in all of them."""
+    """For each set of block sizes: the units of each arm in one open block of these sizes, and the
+    events of each arm so far in all such blocks."""
     delays: Sequence[Sequence[float]] = ()
     """For each arm, the number of events of matured units, the sum of their delays and the sum of
     the squared delays, in hundredths of the window."""

@@ -225,32 +225,32 @@ def even_clock_radius(
 
 
 def algorithm_2(arms: int, guarantee: Guarantee) -> UnitShape:
-    """Return the shape of UCB-MM; with more than two arms the paper's level is divided."""
+    """Return the mean and radius of UCB-MM; more than two arms divide the paper's level."""
     return UnitShape(equal_weight, algorithm_2_radius, 0.5 * arms, guarantee, arms)
 
 
 def alternative(arms: int) -> UnitShape:
-    """Return the shape of UCB-MM with the alternative radius."""
+    """Return the mean of UCB-MM with the paper's alternative radius."""
     return UnitShape(equal_weight, alternative_radius, 0.5 * arms, "as published", arms)
 
 
 def even_split(arms: int) -> UnitShape:
-    """Return the shape of ETC-MM, whose stages are fixed, so that the paper's proof is complete."""
+    """Return the mean and radius of ETC-MM; its fixed stages make the paper's proof complete."""
     return UnitShape(equal_weight, even_radius, arms - 1.0, "proven", arms - 1, together=True)
 
 
 def even_mixture(arms: int) -> UnitShape:
-    """Return the shape of ETC with the evidence of a mixture for each pair of arms."""
+    """Return the mean and radius of ETC if a normal mixture compares each pair of arms."""
     return UnitShape(precision_weight, even_clock_radius, 1.0, "gaussian", arms - 1, together=True)
 
 
 def mixture(arms: int) -> UnitShape:
-    """Return the shape of the rule for Gaussian outcomes that may look at any time."""
+    """Return the mean and radius of UCB for Gaussian outcomes, with looks at any time."""
     return UnitShape(precision_weight, clock_radius, 1.0, "gaussian", arms)
 
 
 def planned_looks(arms: int, growth: float) -> UnitShape:
-    """Return the shape of the rule for sub-Gaussian outcomes with planned looks."""
+    """Return the mean and radius of UCB for sub-Gaussian outcomes, with planned looks."""
     return UnitShape(precision_weight, clock_radius, 1.0, "proven", arms, growth=growth)
 
 

@@ -71,11 +71,11 @@ END_REASONS: tuple[EndReason | None, ...] = (None, "horizon", "futility", "guard
 """Reasons why a test ends, indexed by `GOES_ON`, `HORIZON`, `FUTILE` and `REFUSED`."""
 
 NO_PRODUCTS = (0.0,) * PRODUCTS
-"""Sums with denominators before the first unit."""
+"""Sums of the products with denominators, for ratios, before the first unit."""
 
 OpenBlocks = Sequence[tuple[int, int, int]]
-"""Blocks under way: a leader, its units in a round in which every other arm has the usual number,
-and the number of such blocks."""
+"""Blocks under way, as (leader, its units in a round, number of blocks); in a round every other arm
+has the usual number of units."""
 
 LiveRows = list[list[float]]
 """The rows of a test that is not simulated."""

@@ -37,10 +37,10 @@ FEWEST = 10.0
 """Minimum number of events of each arm before delays are compared."""
 
 USUAL_SLACK = 0.05
-"""Default tolerance for the relative difference of the early parts, if no effect is planned."""
+"""Relative difference in shares of early events that is tolerated if no effect is planned."""
 
 DEVIATIONS = 2.0
-"""Number of standard errors by which a difference has to be below or above the slack."""
+"""Standard errors by which a difference of delays has to be below or above the tolerance."""
 
 
 def slack_of(effect: float, baseline: float | None) -> float:

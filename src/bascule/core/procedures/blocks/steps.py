@@ -29,7 +29,7 @@ from bascule.core.evidence.horizon import may_reach
 from bascule.core.types import NO_DIFFERENCE, NOBODY
 
 FULL_TILT_AT = 2.5
-"""Lead, in standard deviations, at which the leader gets its full share."""
+"""Lead, in standard deviations, from which on the leader gets the full tilt."""
 
 GOES_ON, HORIZON, FUTILE, REFUSED = range(4)
 """Whether a test goes on, or why it ends without a decision: at its horizon, as futile, or because
@@ -70,7 +70,7 @@ class BlockSteps(NamedTuple):
 
 
 def units_of_leader(ahead: float, tilt: float) -> int:
-    """Return the leader's units per unit of a challenger: 1 without a lead, `tilt` if it is large.
+    """Return the leader's units per unit of a challenger: from 1 up to `tilt` as the lead grows.
 
     >>> [units_of_leader(ahead, 3.0) for ahead in (0.0, 1.0, 2.5, 9.0)]
     [1, 2, 3, 3]

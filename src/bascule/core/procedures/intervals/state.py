@@ -38,7 +38,7 @@ Decide = Callable[[FloatArray, int, float, float], int]
 """(state, arms, sigma, threshold) -> the winner, or `NOBODY`."""
 
 Within = Callable[[FloatArray, int, float, float, float], bool]
-"""(state, arms, sigma, threshold, margin) -> whether every difference is proven to be below it."""
+"""(state, arms, sigma, threshold, margin) -> whether all differences are proven smaller."""
 
 
 class Steps(NamedTuple):
