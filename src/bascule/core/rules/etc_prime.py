@@ -15,7 +15,7 @@ from bascule.core.rules.base import Rule
 from bascule.core.rules.ucb import UCB
 
 LIMIT = UCB(math.inf)
-"""The rule that ETC' is equal to."""
+"""The rule UCB_alpha with an infinite alpha, which is the same as ETC'."""
 
 
 @dataclass(frozen=True, slots=True)

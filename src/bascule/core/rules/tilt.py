@@ -52,7 +52,7 @@ LIMITED, STAKED = 1.01, 1.5
 by coarse looks; both are from simulations, so that the requested power is reached."""
 
 MANY = 20
-"""Number of arms above which bets are stored as four sums per pair."""
+"""Number of arms above which the evidence of bets is stored as four sums for each pair."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

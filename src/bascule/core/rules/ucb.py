@@ -35,7 +35,7 @@ from bascule.core.rules.mixture import RadiusName, StopName
 from bascule.core.types import NOBODY, FloatArray
 
 STALLS_BELOW = 2.0
-"""Alpha below which a test with the stop of a mixture may never end."""
+"""Alpha below which a test that a normal mixture decides may never end."""
 
 
 def score(mean: float, radius: float, units: float, alpha: float) -> float:
