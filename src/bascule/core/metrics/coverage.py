@@ -22,7 +22,7 @@ The limit is low on purpose: an arm that is held by chance is released when more
 """
 
 PRIOR = 4.0
-"""Variance at which the comparison is most sensitive: about that of 16 missing values."""
+"""Variance of the excess at which `p_value` is most sensitive: that of about 16 missing values."""
 
 NOTHING: LackingRow = (0, 0.0, 0.0)
 

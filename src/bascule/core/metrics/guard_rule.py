@@ -17,7 +17,7 @@ from bascule.core.procedures.intervals.state import STEPS_PER_E_FOLD, is_due
 from bascule.core.types import NO_DIFFERENCE, NOBODY
 
 OPEN, WITHIN, HARMED, BEYOND = range(4)
-"""Standings of an arm on a guardrail: open, within its margin, harmful, beyond its margin."""
+"""State of an arm on a guardrail: open, within the margin, harmful, or beyond the margin."""
 
 WAITING_STEPS = 100
 """Number of looks while the units grow by a factor of e, if an arm waits for its guardrails."""

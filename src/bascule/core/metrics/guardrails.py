@@ -23,10 +23,10 @@ from bascule.core.procedures.intervals.state import intersected
 from bascule.core.statistics import ArmStatistics, Statistics
 
 Standing = Literal["open", "within margin", "harmed", "beyond margin"]
-"""Standing of an arm on a guardrail."""
+"""State of an arm on a guardrail: whether it may be shipped, and whether it is harmful."""
 
 STANDINGS: tuple[Standing, ...] = ("open", "within margin", "harmed", "beyond margin")
-"""Names of the standings, indexed by the result of `guard_rule.standing_of`."""
+"""Names of the states of an arm on a guardrail, in the order of the codes in `guard_rule`."""
 
 Blocks = Sequence[Sequence[ArmStatistics] | None]
 """For each metric, the statistics of the arms in a block; None if the metric counted earlier."""

@@ -19,7 +19,7 @@ Missing = Literal["zero", "exclude"]
 """How a unit without a value counts, unless a number is given: as 0, or not at all."""
 
 EXCLUDED_COVERAGE, COUNTED_COVERAGE = 0.5, 0.8
-"""Default share of an arm's units that need a value, if the others are excluded or counted."""
+"""Default share of an arm's units that need a value, if units without one are excluded or not."""
 
 
 @dataclass(frozen=True, slots=True)
