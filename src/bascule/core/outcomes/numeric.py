@@ -16,7 +16,7 @@ SPREAD = Option(
     group="outcome",
     flag="sigma",
 )
-"""The option of models whose spread is estimated, for planning and simulation."""
+"""The option `spread` of models that estimate it; only planning and simulation use it."""
 
 
 class Estimated(Outcome):
