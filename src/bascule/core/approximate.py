@@ -1,4 +1,4 @@
-"""Format shares, numbers and times as text, in one way for each."""
+"""Format shares, numbers and times as text, in the same way everywhere."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ UNKNOWN = "–"
 
 
 ROUNDING = 1e-6
-"""Tolerance for floating-point errors, in units of the last digit that is shown."""
+"""Tolerance for floating-point errors, in units of the last digit shown."""
 
 
 def at_most(error: float) -> str:

@@ -1,4 +1,4 @@
-"""The calendar of a test: its minimum duration, and when a decision is announced.
+"""The calendar of a test: its minimum duration, and the time at which a decision is announced.
 
 A decision that is reached sooner is withheld. The test goes on as before until it is announced,
 and its guarantee is the same: docs/research/ends.md.
@@ -34,7 +34,7 @@ WHOLE_WEEKS = Option(
 
 
 def announced_after(reached: float, seconds: float, week: float, latest: float = math.inf) -> float:
-    """Return when a decision that is reached at time `reached` is announced.
+    """Return the time at which a decision is announced that was reached at time `reached`.
 
     Times are counted from the first unit, in any unit of time. With a `week` of 0 the test need not
     last whole weeks. The decision is announced no later than `latest`.

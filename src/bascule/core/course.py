@@ -98,7 +98,7 @@ def by_kind(functions: Sequence[Any]) -> Any:
 
 
 STEPS_OF_GUARDS = ("fold", "interval")
-"""Names of the steps of `BlockSteps` that guardrails use."""
+"""Names of the functions of `BlockSteps` that guardrails use."""
 
 
 @lru_cache(maxsize=64)
@@ -201,7 +201,7 @@ def course_of_steps(
     def choose(
         test: Row, marks: Rows, arms: Rows, pairs: Rows, count: int, tilt: float, terms: Terms
     ) -> tuple[int, int]:
-        """Return the leader of the next batch, and its units for each unit of a challenger."""
+        """Return the leading arm for the next batch, and its units per unit of each other arm."""
         back = False
         if guarded:
             back = bring_back(test, marks, arms, count, terms)
@@ -245,7 +245,7 @@ def course_of_steps(
         test: Row, marks: Rows, arms: Rows, pairs: Rows, rails: Rails,
         count: int, before: int, after: int, last: bool, terms: Terms,
     ) -> None:  # fmt: skip
-        """Add a complete block, which raises the number of counted units from `before` to `after`.
+        """Add a complete block, given the number of all units `before` and `after` the block.
 
         With the last block of a batch, arms that are beaten are dropped, unless a decision is
         withheld. Guardrails are checked when a look is due.

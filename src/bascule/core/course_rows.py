@@ -23,10 +23,10 @@ whether it was active before the withheld decision, and the number of units afte
 harmful; and the number of rows."""
 
 KIND, MARGIN, LINE, TURNED, CENTRE, SCALE, WIDER, AHEAD, NUMBERS = range(9)
-"""Columns of a guardrail's numbers: the index of its family of evidence, the margin, the line of
-harm, whether outcomes are reflected, the centre of the reflection, the scale of its outcomes,
-whether intervals for harm are wider than those for the margin, and whether it counts before the
-primary metric does; and the number of columns."""
+"""Columns of a guardrail's numbers: the index of its family of evidence, the margin, the least loss
+that is harmful, whether outcomes x become `centre - x`, this centre, the scale of its outcomes,
+whether intervals for harm are wider than those for the margin, and whether its outcomes are known
+before those of the primary metric; and the number of columns."""
 
 
 class Rails(NamedTuple):

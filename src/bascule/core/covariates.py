@@ -1,4 +1,4 @@
-"""Covariates: numbers known of a unit before its assignment, and adjustment of outcomes by them.
+"""Adjust outcomes by covariates: numbers that are known of a unit before its assignment.
 
 Outcome y of a unit with covariates x becomes `y - sum theta_k (x_k - c_k)`. The coefficients theta
 and the centre c of a block come from complete blocks before it. Units of a block are in random
@@ -110,7 +110,7 @@ class Known(NamedTuple):
 
 
 def known_of(declared: Sequence[Covariate], given: Mapping[str, object] | None) -> Known:
-    """Return the covariates of a unit as they are stored; raise `InputError` for non-numbers.
+    """Return the covariates of a unit in stored form; raise `InputError` for non-numbers.
 
     >>> known_of([Covariate("age", 0, 100)], {"age": 130})
     Known(values=(100.0,), missing=0, beyond=1)
@@ -200,7 +200,7 @@ largest stake smaller, which matters only for tests of very large differences.
 """
 
 SINGULAR = 1e-9
-"""Fraction of a covariate's variance not explained by others below which it is left out."""
+"""Minimum share of a covariate's variance that the other covariates must not explain."""
 
 Sums = tuple[float, ...]
 """Sums of covariates, as a flat tuple (see `columns`)."""
@@ -313,7 +313,7 @@ def coefficients(
 
 
 def adjusted(value: float, count: int, theta: FloatArray, xs: FloatArray, at: int) -> float:
-    """Return an outcome less the part that its covariates explain."""
+    """Return an outcome minus the part that the covariates of its unit explain."""
     for k in range(count):
         value -= theta[k] * (xs[at + k] - theta[count + k])
     return value
@@ -321,7 +321,7 @@ def adjusted(value: float, count: int, theta: FloatArray, xs: FloatArray, at: in
 
 @dataclass(frozen=True, slots=True)
 class Adjustment:
-    """The covariates of a design; `most` is the maximum change of a difference, 0 for no limit.
+    """The adjustment of outcomes by covariates, which changes a difference by at most `most`.
 
     >>> adjustment = Adjustment((Covariate("spend_before"),), 0.0)
     >>> block = adjustment.empty
@@ -360,7 +360,7 @@ class Adjustment:
         return tuple(state)
 
     def adjust(self, sums: Sums, value: float, xs: Sequence[float]) -> float:
-        """Return an outcome of the current block less the part that its covariates explain."""
+        """Return an outcome of the current block minus the part that its covariates explain."""
         theta = _theta(self, sums or self.empty)
         if len(xs) == 1:
             return value - theta[0] * (xs[0] - theta[1])

@@ -63,7 +63,7 @@ class Calendar(NamedTuple):
 
 
 HOLDING = Calendar(0.0, held=NO_DIFFERENCE)
-"""A calendar with a withheld decision, for cases in which it does not matter which one."""
+"""A calendar with a withheld decision, to be used if it does not matter which decision it is."""
 
 
 class Judgement(NamedTuple):
@@ -72,7 +72,7 @@ class Judgement(NamedTuple):
     winner: int
     ended: int
     reached: Decision | None
-    """The decision by the primary metric alone."""
+    """The decision that the primary metric alone would give."""
     harm: bool
     """Whether the decision is for the control because every treatment is harmful."""
     is_held: bool = False
@@ -100,7 +100,7 @@ class Position:
         return len(self.arms)
 
     def waiting(self) -> int:
-        """Return the only active arm if it waits for its guardrails, else `NOBODY`."""
+        """Return the only active arm if guardrails do not allow it yet, else `NOBODY`."""
         if not self.rails.standings:
             return NOBODY
         rows = self.test, self.marks, self.arms, self.rails
@@ -122,7 +122,7 @@ class Position:
         return self.course.may_begin(*rows, self.count, pending, (block, under_way), self.terms)
 
     def harmful_arm(self) -> int:
-        """Return the first harmful arm to remove, or `NOBODY`."""
+        """Return the first harmful arm that has to be removed, or `NOBODY` if there is none."""
         if not self.rails.standings:
             return NOBODY
         return self.course.harmful_arm(self.test, self.marks, self.rails, self.count)
@@ -194,8 +194,8 @@ ENDLESS = (-math.inf, math.inf)
 def _terms(
     design: Design, statistics: AnyStatistics, calendar: Calendar | None, removes: bool
 ) -> Terms:
-    # Procedures take the place of the parameters of evidence. Once an arm was removed, also by hand
-    # and without guardrails, the stricter procedure judges.
+    # The course gets procedures in place of parameters. After an arm was removed, by hand or by a
+    # guardrail, the stricter procedure decides.
     strict: Any = design.stricter.procedure if removes or statistics.removed else design.procedure
     usual: Any = strict if statistics.removed else design.procedure
     latest = math.inf
@@ -259,7 +259,7 @@ class BlockStep(NamedTuple):
     lacking: Sequence[Sequence[int]] = ()
     """For the primary metric and each other one, the number of each arm's units without a value."""
     last: bool = True
-    """Whether the block is the last of its batch, after which arms are compared."""
+    """Whether the block is the last one of its batch; only after such a block arms are compared."""
 
 
 def folded(

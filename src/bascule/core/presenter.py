@@ -21,12 +21,12 @@ _PACKAGES: dict[str, str] = {}
 
 
 def register_presenters(package: str, *modules: str) -> None:
-    """Register modules of a package that show results; each is loaded when it is first needed."""
+    """Register modules that show results; each is imported when it is first needed."""
     _PACKAGES.update(dict.fromkeys(modules, package))
 
 
 def presenter(name: str) -> Any:
-    """Return the registered module of this name.
+    """Import and return the registered module of this name.
 
     >>> presenter("pages").__name__
     'bascule.presentation.pages'

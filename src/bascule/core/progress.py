@@ -79,7 +79,7 @@ def record(
     lacking: Sequence[bool] = (),
     is_held: bool = False,
 ) -> Statistics:
-    """Return the statistics after a further outcome, with newly beaten arms dropped.
+    """Return the statistics with a further outcome, after dropping the arms that are now beaten.
 
     `metrics` are the unit's outcomes of the other metrics, in the order of the design. `lacking`
     says of the primary metric and each other one whether the unit has no value of it. While a
@@ -216,7 +216,7 @@ def _check_count(design: Design, outcomes: Sequence[object]) -> None:
 
 
 def close_stage(design: Design, statistics: CohortStatistics) -> CohortStatistics:
-    """Return the statistics at the end of a stage, with newly beaten arms dropped.
+    """Return the statistics at the end of a stage, after dropping the arms that are now beaten.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b", "c"], bs.Recurrent(1, 1), bs.ETC())
@@ -259,7 +259,7 @@ def decision_of(design: Design, statistics: AnyStatistics, judgement: Judgement)
 
 
 def _rolled_out(design: Design, new: int) -> Decision:
-    """Return the decision for the new version, which every guardrail allows."""
+    """Return the decision to ship a new version that every guardrail allows."""
     kinds = [metric_design.calibration for metric_design in design.metric_designs]
     guarded = [kind for kind, m in zip(kinds, design.metrics, strict=True) if m.is_guardrail]
     guarantee = (
@@ -272,7 +272,7 @@ def _rolled_out(design: Design, new: int) -> Decision:
 
 
 def _kept_control(design: Design, statistics: Statistics) -> Decision:
-    """Return the decision for the control because every treatment is harmful."""
+    """Return the decision for the control that is made if every treatment is harmful."""
     kinds = {
         harm_design.calibration.guarantee
         for harm_design in design.harm_designs

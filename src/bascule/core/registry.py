@@ -1,4 +1,4 @@
-"""Registries of rules and outcome models, by the kind that a design file names."""
+"""Registries of rules and outcome models, by the `kind` that names them in design files."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ class Registry(Generic[Registered]):
 
     @property
     def classes(self) -> dict[str, type[Registered]]:
-        """The registered classes by their kinds, those of installed packages included."""
+        """The registered classes by their kinds, including those of installed extensions."""
         if not Registry.extended:
             Registry.extended = True
             _import_extensions()
         return self._classes
 
     def get(self, kind: object) -> type[Registered]:
-        """Return the class that is registered under a kind; raise `InputError` for none."""
+        """Return the class that is registered under a kind; raise `InputError` if there is none."""
         cls = self.classes.get(kind) if isinstance(kind, str) else None
         if cls is None:
             kinds = ", ".join(repr(kind) for kind in self.classes)
@@ -83,14 +83,14 @@ class Registry(Generic[Registered]):
         return type(value) in self.classes.values()
 
     def forget(self, kind: str) -> None:
-        """Remove a class, for tests that register one of their own."""
+        """Unregister a class; unit tests use this."""
         self._classes.pop(kind, None)
 
     def __iter__(self) -> Iterator[type[Registered]]:
         return iter(tuple(self.classes.values()))
 
     def schema(self, source: Any, handler: Any) -> Any:
-        """Return the Pydantic schema of a field that accepts any registered class, by its kind.
+        """Return the Pydantic schema of a field whose `kind` names any of the registered classes.
 
         For a subclass of the base it is the schema of a dataclass.
         """
@@ -108,7 +108,7 @@ class Registry(Generic[Registered]):
 
 
 def _import_extensions() -> None:
-    """Import the modules that installed packages list; warn about each import that fails."""
+    """Import the modules of installed extensions; warn about each import that fails."""
     from importlib.metadata import entry_points
 
     for entry_point in entry_points(group=GROUP):

@@ -118,13 +118,13 @@ class ArmStatistics:
 
     @property
     def mean(self) -> float:
-        """The average outcome, or the ratio of the sums; 0 before the first."""
+        """The average outcome, or the ratio of the sums; 0 without any unit."""
         over = self.per[0] if self.per else self.units
         return self.total / over if over else 0.0
 
     @property
     def known_mean(self) -> float | None:
-        """The mean; None if no unit has counted, or all denominators are 0.
+        """The mean; None without any unit, or if all denominators are 0.
 
         >>> ArmStatistics.of_ratio(0.0, 0.0).known_mean is None
         True
