@@ -1,4 +1,4 @@
-"""Bounds on the time and the regret of a test: proven ones, and those of the paper.
+"""Bounds on the decision time and the regret of a test: those we prove, and those of the paper.
 
 `bounds` is our own, sharper proof of the same event; `published_bounds` is the paper's, with its
 printing slips corrected and its equations solved numerically. Both proofs, and the list of slips,
@@ -143,7 +143,7 @@ def checked_gaps(
 
 
 def bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
-    """The sharpest bound we can prove on decision time and regret.
+    """Return the sharpest bounds on decision time and regret that we can prove.
 
     >>> import bascule as bs
     >>> promise = bounds(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=0.01), 1.0)
@@ -197,8 +197,8 @@ def _published_recurrent(
     if procedure.eliminates:
         return _etc_bounds(design, other_gaps)
     constant, spread = _published_constants(procedure.alpha, len(other_gaps))
-    # The inequalities are solved for the radius, which has no simple inverse. The units of the best
-    # arm are bounded by the radius of its nearest rival at the maximum of that rival's units.
+    # The paper's inequalities are solved for radii. The best arm's units follow from the radius of
+    # its nearest rival at the maximum number of units of that rival.
     rivals = [_reach(design, gap / (2 * math.sqrt(constant))) for gap in other_gaps]
     largest = max(rivals)
     narrowest = 0.0 if math.isinf(largest) else widest_radius(design, largest)
@@ -278,7 +278,7 @@ def _etc_bounds(design: Design, other_gaps: tuple[float, ...]) -> Bounds:
 
 
 def _reach(design: Design, width: float) -> float:
-    """Maximum number of units of an arm that gets no more once its radius is at most `width`."""
+    """Return the maximum units of an arm that gets no more units once its radius is `width`."""
     units = units_at_width(design, width)
     return units if math.isinf(units) else float(math.floor(units) + 1)
 

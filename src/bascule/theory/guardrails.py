@@ -12,7 +12,7 @@ from bascule.core.numerics import first_after
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 
 SMALLEST_CLOCK, LARGEST_CLOCK = 1e-3, 1e12
-"""Limits of the search for the clock at which an arm is shown to be within its margin."""
+"""Limits of the search for the information that shows an arm to be within its margin."""
 
 
 def metric_spread(metric: Metric) -> float | None:
@@ -36,7 +36,7 @@ def metric_spread(metric: Metric) -> float | None:
 
 
 def units_within_margin(design: Design, metric: Metric) -> float | None:
-    """Return the mean number of units until a guardrail finds an unchanged arm within its margin.
+    """Return the mean units until a guardrail shows that an unchanged arm is within its margin.
 
     It is rather too many than too few. It is for tilted blocks at their full tilt, of the arm that
     leads and the control; bets take about as long as if outcomes were normal with the same spread.

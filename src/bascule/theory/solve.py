@@ -37,7 +37,7 @@ def units_until(width: float, sigma: float, shape: Shape, delta: float) -> float
         return shape.radius(n, sigma, shape.factor, shape.count, delta) > width
 
     def falling(n: float) -> bool:
-        # The radius of a mixture always falls.
+        # The radius of a normal mixture falls with every unit.
         if shape.radius is not radius:
             return True
         return math.log(shape.count * lg(n) ** 2 / delta) >= 2.0 / math.log(n)
@@ -53,7 +53,7 @@ def units_until(width: float, sigma: float, shape: Shape, delta: float) -> float
 
 
 def units_within(information: float, shape: Shape, delta: float) -> float:
-    """The largest n with `n / log(count lg(n)^2 / delta) <= information`.
+    """Return the largest n with `n / log(count lg(n)^2 / delta) <= information`.
 
     This is the equation of the paper's exact theorems, solved instead of bounded.
 
@@ -64,7 +64,7 @@ def units_within(information: float, shape: Shape, delta: float) -> float:
 
 
 def clock_until(age: float, outcome: Outcome) -> float:
-    """Return the integral of the precision weight of a unit from age 0 to `age`.
+    """Return the integral of a unit's precision weight over its number of outcomes, up to `age`.
 
     The weight rises with the age, so units that have given 1, 2, ..., n outcomes have at least the
     clock `clock_until(n)`.

@@ -22,7 +22,7 @@ FURTHEST = 20.0
 """Maximum remaining time for which a range is given, as a multiple of the time so far."""
 
 NODES = 15
-"""Number of drifts that represent all possible ones in a numerical integration."""
+"""Number of possible drifts over which probabilities are averaged."""
 
 GROWTH = np.geomspace(0.004, FURTHEST, 64)
 """Tabulated growth of the information, as a multiple of the present information."""
@@ -33,7 +33,7 @@ _ERFC = np.vectorize(math.erfc, otypes=[np.float64])
 def growth_range(
     lead: float, line: float, flat: bool, most: float, futile: tuple[float, float] = (0.0, 0.0)
 ) -> tuple[float, float, float] | None:
-    """Return the growth of the information until the end, relative to the present information.
+    """Return a range for the relative growth of a test's information from now until its end.
 
     It is a lower bound, the median and an upper bound.
 
@@ -63,7 +63,7 @@ def growth_range(
 def _reached(
     lead: float, line: float, flat: bool, limits: tuple[float, float, float]
 ) -> FloatArray:
-    """Return the probability that the test has ended by each growth of its information."""
+    """Return the probability that the test has ended, for each growth in `GROWTH`."""
     limit, planned, share = limits
     nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
     drift = (lead + nodes)[None, :]
@@ -83,7 +83,7 @@ def _reached(
 
 
 def _crossed(distance: FloatArray, drift: FloatArray, clock: FloatArray) -> FloatArray:
-    """Return the probability that a walk rises by `distance` above its start before `clock`."""
+    """Return the probability that a random walk rises by `distance` before time `clock`."""
     root = np.sqrt(2.0 * clock)
     direct = 0.5 * _ERFC((distance - drift * clock) / root)
     turned = 0.5 * _ERFC((distance + drift * clock) / root)

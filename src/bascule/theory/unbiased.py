@@ -33,19 +33,19 @@ from bascule.theory.prediction.passage import (
 )
 
 CLOSE = 1e-3
-"""Tolerance for the probability, one half, by which the estimate is defined."""
+"""Tolerance of the search for the estimate, as a difference of probabilities."""
 
 STEPS = 79
-"""Number of steps of a first passage, whose first clock is a hundredth of the last one."""
+"""Number of steps of a first passage, which starts at a hundredth of the final information."""
 
 ROUNDING = 1e-9
-"""Relative difference up to which two clocks are considered equal."""
+"""Relative difference up to which two values of the information are considered equal."""
 
 
 def unbiased_difference(
     design: Design, statistics: Statistics, treatment: int, control: int, is_over: bool = False
 ) -> float | None:
-    """Return the median-unbiased estimate of treatment minus control.
+    """Return the median-unbiased estimate of the difference of treatment and control.
 
     `is_over` says that the test has ended, by a limit on its units or its time if not by its plan.
     None while these two are neither decided nor at the end of the test, where outcomes do not vary,
@@ -146,7 +146,7 @@ def ends_ahead(
     """
     step = clock * (1.0 - 1.0 / RATIO)
     (height,) = line(np.array([clock]))
-    # A passage also counts crossings between clocks; an undecided total is only seen at `clock`.
+    # A passage also counts crossings between steps; the final total is only observed at `clock`.
     late = overstep(step, max(0.0, drift + (height - total) / step)) if total < height else 0.0
 
     def falls(clocks: FloatArray) -> FloatArray:

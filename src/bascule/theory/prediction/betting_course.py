@@ -22,7 +22,7 @@ for which one round with long steps is enough."""
 
 BLOCKS = np.geomspace(1.0, 1e10, 300)
 LOG_BLOCKS = np.log(BLOCKS)
-"""Numbers of blocks at which the boundary is tabulated."""
+"""Logarithms of the numbers of blocks for which the decision boundary is tabulated."""
 
 SLOPES = np.geomspace(1e-6, 60.0, 300)
 """Exponential tilts of the distribution of a block's difference, in inverse standard deviations."""
@@ -53,7 +53,7 @@ class Outcomes:
 
 
 def coins(better: float, worse: float) -> Outcomes:
-    """Return the distribution of blocks of 0/1 outcomes with these means.
+    """Return the distribution of a block's difference for 0/1 outcomes with these means.
 
     >>> values, chances = coins(0.5, 0.5).law(1)
     >>> values.tolist(), chances.tolist()
@@ -76,7 +76,7 @@ def coins(better: float, worse: float) -> Outcomes:
 
 
 def bell(gap: float, noise: float) -> Outcomes:
-    """Return the distribution of blocks, given gap and spread in widths of the outcomes' limits.
+    """Return the distribution of a block's difference, given the gap and the noise of outcomes.
 
     >>> values, chances = bell(0.1, 0.2).law(1)
     >>> round(float(values @ chances), 6)
@@ -111,7 +111,7 @@ class Walk:
 
 
 def bets_win(outcomes: Outcomes, typical: float, centre: float = ORDINARY) -> bool:
-    """Return whether any bet grows on average if a block has `typical` units of the leader."""
+    """Return whether any bet's log wealth grows if blocks have `typical` units of the leader."""
     values, chances = _between(outcomes.law, typical)
     return bool((chances @ np.log1p(np.outer(values, bets_around(centre)[0])) > 0).any())
 
@@ -129,7 +129,7 @@ def walk_of_bets(
 
 
 def _between(law_of: Callable[[int], Law], units: float) -> Law:
-    """Return the distribution for a fractional size of a block, as a mixture of two whole sizes."""
+    """Return the distribution for blocks of a fractional size: a mixture of two whole sizes."""
     low = math.floor(units)
     smaller, larger = law_of(low), law_of(low + 1)
     part = units - low
@@ -139,7 +139,7 @@ def _between(law_of: Callable[[int], Law], units: float) -> Law:
 
 
 def _boundary(needed: FloatArray, share: float, deviation: float) -> Line:
-    """Return the total, in deviations, at which bets decide; a block adds `share` to the clock."""
+    """Return the total at which bets decide, by information; a block has information `share`."""
     known = needed < math.inf
     log_clocks, means = LOG_BLOCKS[known] + math.log(share), needed[known] / deviation
 
@@ -150,7 +150,7 @@ def _boundary(needed: FloatArray, share: float, deviation: float) -> Line:
 
 
 def bets_around(centre: float) -> tuple[FloatArray, FloatArray]:
-    """Return the stakes of bets around a central one, and the logarithms of their first capital."""
+    """Return the stakes of bets around a central one, and the logs of their initial wealth."""
     places = range(len(BETS))
     parts = np.array([log_part_at(j, centre) for j in places])
     return np.array([share_at(j, centre) for j in places]), parts

@@ -1,4 +1,4 @@
-"""Units and decision times of tests of two arms in blocks, from the first passage of a walk."""
+"""Predict tests of two arms in blocks, from the first passage of a random walk."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def shares_of(tilt: float, share: Share = units_of_leader) -> FloatArray:
 
 
 def pace_of_blocks(drift: float, block: float, shares: FloatArray, scale: float = 1.0) -> Pace:
-    """Return a function for the units of each of two arms that a unit of the clock costs.
+    """Return a function for the units of each of two arms per unit of a pair's information.
 
     A pair gains a clock of h for (1 + r) h units of the leader and (1 + 1/r) h of the other. The
     rule sees a lead that is `scale` times the standardised one.
@@ -59,7 +59,7 @@ class BlockTest(NamedTuple):
     gaps: tuple[float, ...]
     """The gaps of the arms below the best, in standard deviations of an outcome."""
     line: Line
-    """The boundary."""
+    """The total at which a pair is decided, by the information of the pair."""
     shares: FloatArray
     """The leader's units per unit of a rival, by its lead (`shares_of`)."""
     batch: int
@@ -79,7 +79,7 @@ def two_arms(test: BlockTest) -> Prediction | None:
     """
     gaps, line, shares, batch, limits, stride, scale = test
     if limits.units < 2.0 * batch:
-        # Not even the first block fits.
+        # Without room for the first block the test ends at once.
         half = limits.units / 2
         return Prediction((half, half), gaps, ((0.0, 0.0),), limits.units, wrong=0.0)
     (gap,), largest = gaps, float(shares[-1])

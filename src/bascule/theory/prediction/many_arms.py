@@ -21,10 +21,10 @@ from bascule.theory.prediction.passage import Line, PassageLimits, overstep
 from bascule.theory.prediction.prediction import Prediction
 
 FEWEST_STEPS = 256
-"""Minimum number of steps whose noise is drawn together."""
+"""Minimum number of steps for which noise is drawn at the same time."""
 
 CELLS, MOST_PATHS, FEWEST_PATHS = 5_000, 500, 40
-"""Number of paths times the squared number of arms, and the most and the fewest paths."""
+"""Number of paths times squared number of arms; maximum and minimum number of paths."""
 
 GROWTH, GROWTH_TO_END, EARLY = 0.2, 0.06, 0.05
 """Growth of a test in one step, as a fraction of its length; the smaller growth near a horizon,
@@ -36,7 +36,7 @@ LONGEST = 1e16
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """All pairs of arms, each once: the arm `one` against the arm `other`.
+    """All pairs of arms, each listed once: pair i compares arm `one[i]` with arm `other[i]`.
 
     `rivals` lists the rivals of each arm, and `place` the index of its pair with each of them.
     """
@@ -62,7 +62,7 @@ class Pairs:
         )
 
     def by_arm(self, forth: NDArray[Any], back: NDArray[Any]) -> NDArray[Any]:
-        """Return values for each arm, rival and path from values for each pair and path.
+        """Convert values for each pair and path to values for each arm, rival and path.
 
         `forth` has the values of `one` against `other`, and `back` those of `other` against `one`.
         """
@@ -201,7 +201,7 @@ def tabulated(line: Line) -> Line:
     known = line(np.exp(np.linspace(first, last, parts + 1)))
     with np.errstate(invalid="ignore"):
         rises = np.diff(known)
-    # Do not interpolate next to a clock at which the boundary is infinite.
+    # Do not interpolate next to infinite values.
     rises[~np.isfinite(rises)] = 0.0
 
     def at(clocks: FloatArray) -> FloatArray:

@@ -20,8 +20,8 @@ from bascule.core.numerics import turning_point
 from bascule.core.types import FloatArray
 
 RATIO, CLOCKS, PARTS = 1.06, 40, 4
-"""Ratio of each clock to the one before it, the number of steps that are prepared at once, and the
-number of parts into which their matrix products are divided."""
+"""Ratio of successive clocks (the information of a pair), the number of steps that are prepared at
+once, and the number of parts into which their matrix products are divided."""
 
 EDGE, CELLS = 6.0, 121
 """Largest noise on the grid, in standard deviations, and the number of cells of the grid."""
@@ -33,30 +33,30 @@ ALMOST_SURE = 1e-5
 """Probability of being still inside the corridor below which a walk is no longer followed."""
 
 LAST_CLOCK, MOST_LEFT = 1e18, 0.01
-"""Largest clock that is computed, and largest share of undecided walks that may be ignored."""
+"""Largest information of a pair that is considered, and largest share of walks without an end."""
 
 Line = Callable[[FloatArray], FloatArray]
-"""(clocks) -> the absolute total at which a pair is decided; infinite while no total decides."""
+"""(information) -> absolute total at which a pair is decided; infinite while no total decides."""
 
 Pace = Callable[[FloatArray], FloatArray]
-"""(clocks) -> the units that are spent per unit of the clock, at each of these clocks: a row for
-each arm, with a number for each cell of `GRID`."""
+"""(information) -> units spent per unit of information, at each given information: a row for each
+arm, with a number for each cell of `GRID`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flat:
-    """A constant boundary, except that it is infinite at clock 0, where nothing is known yet."""
+    """A boundary that is constant, except before the first information, when it is infinite."""
 
     height: float
 
     def __call__(self, clocks: FloatArray) -> FloatArray:
-        """Return the boundary at these clocks."""
+        """Return the boundary at each information in `clocks`."""
         return np.where(clocks > 0.0, self.height, math.inf)
 
 
 @dataclass(frozen=True, slots=True)
 class PassageLimits:
-    """Limits at which a test ends without a decision: clock of a pair, units, or futility.
+    """Limits at which a test ends undecided: information of a pair, units, or futility.
 
     `effect` is the planned one, in standard deviations of an outcome, and `futility` the
     conditional power at it below which a test ends.
@@ -73,7 +73,7 @@ class PassageLimits:
         return math.isinf(self.clock) and math.isinf(self.units)
 
     def futile_room(self, clocks: FloatArray) -> FloatArray:
-        """Return, for each clock, the distance to the boundary beyond which a test is futile."""
+        """Return the distance to the boundary beyond which a test is futile, for each clock."""
         if self.futility == 0.0:
             return np.full(clocks.shape, math.inf)
         left = self.effect**2 * np.maximum(self.clock - clocks, 0.0)
@@ -123,7 +123,7 @@ class Passage:
 
     @property
     def middles(self) -> FloatArray:
-        """The middle of each step: about the clock at which walks that leave in the step do so."""
+        """The middle of each step: about the mean clock of the walks that leave in this step."""
         return np.append(self.clocks[0], (self.clocks[1:] + self.clocks[:-1]) / 2)
 
 
@@ -194,19 +194,19 @@ def first_passage(
 
 
 def _ended(laws: FloatArray, flows: FloatArray, leaves: FloatArray, step: FloatArray) -> FloatArray:
-    """Return the probability of ending in each step, and the units that such paths have spent.
+    """Return the probability of ending in each step, and the units that ended walks have spent.
 
     A path that ends between two clocks has spent half of what is spent between them.
     """
     ended = (laws @ leaves[:, :, None])[:, :, 0]
-    # In parts so small that no product is divided among threads, which would take longer.
+    # Matrix products in small parts are faster, since they are not divided among threads.
     came = np.concatenate([part @ step.T for part in np.split(leaves, PARTS)])
     ended[:, 1:] -= 0.5 * (flows @ came[:, :, None])[:, :, 0]
     return np.asarray(ended)
 
 
 def _capped(law: FloatArray, paid: FloatArray, limit: float) -> tuple[FloatArray, FloatArray]:
-    """Return the paths that end at a cap on all units, and the share of each cell that goes on.
+    """Return the walks that a cap on units ends, and the share of each cell that goes on.
 
     Where the next step leads beyond the cap, as many go on as there is room for.
     """
@@ -218,7 +218,7 @@ def _capped(law: FloatArray, paid: FloatArray, limit: float) -> tuple[FloatArray
 
 
 def _passage(rows: FloatArray, kinds: int, limits: PassageLimits) -> Passage:
-    """Return the passage that rows describe; at the limit of the clock all other walks end."""
+    """Return the passage that rows describe, cut at the limit of the information if it has one."""
     clocks, above, below, inside = rows[:, :4].T
     held, decided, undecided = np.split(rows[:, 4:], [kinds, 2 * kinds + 1], axis=1)
     if clocks[-1] >= limits.clock:

@@ -1,4 +1,4 @@
-"""Inputs and results of predictions."""
+"""Classes for the input and the result of a prediction."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Prediction:
         return sum(gap * count for gap, count in zip(self.gaps, self.units[1:], strict=True))
 
     def decided_by(self, units: float) -> float:
-        """Return the probability of a decision by a number of units; nan if no course is known."""
+        """Return the probability of a decision by a number of units; nan if unknown."""
         if not self.course:
             return math.nan
         times, decided = zip(*self.course, strict=True)

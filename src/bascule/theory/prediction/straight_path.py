@@ -22,7 +22,7 @@ from bascule.core.progress import interval_procedure
 from bascule.theory.solve import units_at_width
 
 SMALLEST_CLOCK = 1e-3
-"""Smallest clock at which a pair can be decided."""
+"""Smallest information of a pair of arms at which the pair can be decided."""
 
 MOST_UNITS = 1e15
 """Number of units after which an undecided test is considered never to end."""
@@ -47,7 +47,7 @@ def interval_units(
 
 
 def _evidence(design: Design, alpha: float, other_gaps: tuple[float, ...]) -> tuple[float, ...]:
-    """Return the units of each arm when two-arm evidence decides; equal indices set their ratios.
+    """Return each arm's units when two-arm evidence decides, with equal UCB indices of all arms.
 
     The nearest rival is the last to be beaten.
     """
@@ -86,7 +86,7 @@ def units_to_convince(
 
 
 def information(procedure: BlockProcedure, gap: float) -> float:
-    """Return the clock at which a pair with this gap is decided if there is no noise.
+    """Return the information at which a pair with this gap is decided if there is no noise.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05, sides=1)
@@ -103,7 +103,7 @@ def information(procedure: BlockProcedure, gap: float) -> float:
 
 
 def rounds_to_win(best: float, rival: float, threshold: float) -> float:
-    """Return the pairs of 0/1 outcomes after which the best bet has a log wealth of `threshold`.
+    """Return the number of pairs of 0/1 outcomes until the best bet has log wealth `threshold`.
 
     >>> round(rounds_to_win(0.06, 0.05, math.log(20.0)))
     11702
@@ -115,7 +115,7 @@ def rounds_to_win(best: float, rival: float, threshold: float) -> float:
 
 
 def rounds_at_best(difference: float, threshold: float) -> float:
-    """Return the blocks after which bets win a log wealth of `threshold` if all differ equally.
+    """Return the number of equal blocks after which bets win a log wealth of `threshold`.
 
     >>> round(rounds_at_best(0.01, math.log(20.0)))
     304
