@@ -124,7 +124,7 @@ def played_design(request: PlanRequest, design: Design) -> Design:
 
 
 def even_rule(rule: Rule) -> Rule:
-    """Return the rule with the value of its knob that decides soonest, mostly an even split.
+    """Return the rule with the parameter that decides soonest, which is mostly an even split.
 
     Rules that differ only by their knob have the same even rule.
 

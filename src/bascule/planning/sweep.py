@@ -170,7 +170,7 @@ def _rough_in_blocks(
         clock = information(procedure, min(rival_gaps(means)))
     else:
         clock = _pairs_to_win(design, procedure.threshold, means, spread) / 2
-    # At tilt r, a clock of h takes (1 + r) h units of the leader and (1 + 1/r) h of each rival.
+    # Information h takes (1 + r) h units of the leader and (1 + 1/r) h of each rival, at tilt r.
     return clock * (1 + procedure.tilt + (len(means) - 1) * (1 + 1 / procedure.tilt))
 
 

@@ -48,7 +48,7 @@ PLAIN_TILTS = (3.0, 8.0)
 ALPHAS = (2.0, 4.0, 16.0)
 
 BETWEEN = 3
-"""Number of new knob values between two neighbours in the refined search."""
+"""Number of values of a rule's parameter that a refined search tries between two earlier ones."""
 
 PILOT = Budget(steps=3_000_000, fewest=20, most=300, longest=20_000_000)
 """Budget for simulating a candidate that theory cannot predict."""
@@ -132,7 +132,7 @@ def is_possible(request: PlanRequest, rule: Rule) -> bool:
 
 
 def candidates(request: PlanRequest, rules: Iterable[Rule] = ()) -> tuple[Rule, ...]:
-    """Return the rules of the first search, and those that a user adds.
+    """Return the rules that a plan compares first, including those that a user adds.
 
     Tilted blocks are tried with a horizon, with the planned effect, and without either. Units whose
     outcomes recur are not compared in blocks, so UCB_alpha replaces the tilts.
@@ -152,12 +152,12 @@ def candidates(request: PlanRequest, rules: Iterable[Rule] = ()) -> tuple[Rule, 
         if baseline is not None:
             informed = [Tilt(t, tidy(request.gap), baseline=baseline) for t in INFORMED_TILTS]
             looked_at += [rule for rule in informed if is_possible(request, rule)]
-        # With very many arms, a prediction takes long.
+        # With very many arms a prediction takes long, so fewer tilts are tried.
         tilts = ENDING_TILTS if len(request.names) <= MANY_ARMS else INFORMED_TILTS
         ending = [rule for tilt in tilts for rule in with_horizon(request, tilt)]
         looked_at += ending
         if request.futility is None:
-            # With more arms, a prediction takes longer.
+            # With more than two arms a prediction takes longer, so fewer tilts are tried.
             looked_at += [
                 variant
                 for rule in ending
@@ -168,7 +168,7 @@ def candidates(request: PlanRequest, rules: Iterable[Rule] = ()) -> tuple[Rule, 
 
 
 def closer(rule: Rule, tried: Iterable[Rule]) -> tuple[Rule, ...]:
-    """Return rules with knob values between that of `rule` and the nearest ones already tried.
+    """Return rules whose parameter lies between that of `rule` and the nearest ones tried.
 
     The new values are whole numbers if those are.
 
@@ -220,7 +220,7 @@ def search(
 
 
 def _worth_a_closer_look(best: Candidate, points: Sequence[Candidate]) -> bool:
-    """Return whether a refined search is useful: the deadline excludes some values of the knob.
+    """Return whether to search near the best rule: some values of its parameter are too slow.
 
     Without predictions, a refined search would only find noise.
     """

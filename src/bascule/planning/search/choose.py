@@ -115,7 +115,7 @@ class Candidate:
         return replace(self, simulated=forecast)
 
     def to_dict(self, chosen: bool) -> dict[str, Any]:
-        """Return plain data; the rule's knob, if it has one, is listed under its name."""
+        """Return plain data, including the rule's main parameter under its name."""
         knob, predicted = self.rule.knob, self.expected.to_dict()
         return {
             "rule": self.rule.label,

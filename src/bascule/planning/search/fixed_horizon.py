@@ -22,7 +22,7 @@ from bascule.planning.request.request import PlanRequest
 from bascule.theory.solve import clock_until
 
 ROUNDS = 50
-"""Number of iterations, more than enough for the fixed point of units and duration."""
+"""Number of iterations, more than needed, that find the units of a test and its duration."""
 
 
 @dataclass(frozen=True, slots=True)
