@@ -1,4 +1,4 @@
-"""Where a live test gets its time from, and how a wrong clock is noticed.
+"""Clocks that give a live test its time, and checks that detect a wrong clock.
 
 A store has one clock, given when it is opened; by default it is the machine's. A wrong clock ruins
 a test for good: a status two days ahead would count every unit as matured without an outcome. So
@@ -38,11 +38,11 @@ _running: Callable[[], float] = (
 )
 
 TOLERANCE = 60.0
-"""Maximum difference between two clocks, in seconds."""
+"""Maximum difference, in seconds, between two clocks that are considered to agree."""
 
 
 class Clock(Protocol):
-    """Tells the time."""
+    """Protocol of a clock: an object that tells the time."""
 
     def now(self) -> float:
         """Seconds since 1970-01-01 in UTC."""

@@ -27,7 +27,7 @@ FILLING: tuple[Phase, ...] = ("running", "paused")
 
 
 def running_time(control: Control, now: float) -> float:
-    """Return the seconds for which a test has run, without its pauses.
+    """Return the seconds for which a test has been running, not counting its pauses.
 
     >>> running_time(Control(since=100.0, ran=50.0), 130.0)
     80.0

@@ -108,7 +108,7 @@ class Experiment(ExperimentUnits):
         return ExperimentReport(self.status(diagnostics=True), history, changes)
 
     def forecast(self, values: Sequence[float]) -> tuple[Turn, ...]:
-        """Forecast the rest of the test for each value of the knob; empty if that is impossible."""
+        """Forecast the rest of the test for each value of the rule's knob; empty if impossible."""
         loaded = self._loaded()
         design, statistics = loaded.design, loaded.state.statistics
         left = units_range(design, statistics)

@@ -1,4 +1,4 @@
-"""Forecasts of a live test: the effect of turning its knob, and the cost of an even split.
+"""Forecasts of a live test: the effect of changing its rule's knob, and the cost of an even split.
 
 A forecast assumes that the true differences equal the present estimates. At another value of the
 knob, the time left changes in the same proportion as the duration of the whole test.
@@ -210,7 +210,7 @@ def _rounded(value: float) -> float:
 def lead(
     design: Design, statistics: AnyStatistics, effects: Sequence[Effect]
 ) -> tuple[str | None, float]:
-    """Return the arm that is closest to beating all others, and its progress from 0 to 1.
+    """Return the arm that is closest to beating all others, and its progress to that, from 0 to 1.
 
     `effects` are the advantages of the first arm of each pair over the second.
     """

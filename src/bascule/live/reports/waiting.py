@@ -108,7 +108,7 @@ def waiting_of(test: Loaded, now: float, oldest: float | None) -> Waiting | None
 
 
 def ended_by(test: Loaded) -> EndReason | None:
-    """Return why a test ended without a decision, or None at a cap or a deadline."""
+    """Return why a test ended without a decision; None if it reached a deadline or cap."""
     return end_reason(test.design, test.state.statistics)
 
 
@@ -188,7 +188,7 @@ def was_withheld(state: ExperimentState) -> bool:
 
 
 def announced_advantages(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
-    """Return the advantages at the announcement of a decision that had been withheld.
+    """Return the arms' advantages over each other when a withheld decision was announced.
 
     They are not cut off at the decision, and lie within the range that the outcomes allow.
     """

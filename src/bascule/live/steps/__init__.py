@@ -1,1 +1,1 @@
-"""Pure functions of a live test: assignment, maturity, folding and stages."""
+"""Pure functions of a live test: assign units, judge events, count units, close stages."""

@@ -74,7 +74,7 @@ def fold_unit(
 
 
 def is_final(state: ExperimentState) -> bool:
-    """Return whether a decision was reached, so that no arm is dropped any more."""
+    """Return whether a decision was reached, after which no arm is dropped any more."""
     return state.ending.final is not None
 
 
@@ -192,7 +192,7 @@ def with_knob(design: Design, knob: str, value: float) -> Design:
 
 
 def _dealt_slot(deal: Deal, handed: int) -> int:
-    """Return the index, among all dealt slots, of the first slot that was not handed out."""
+    """Return the index, among all dealt slots, of the first slot that no unit has got yet."""
     slot = 0
     for arm in (arm for part in deal.parts for arm in part):
         if handed == 0:
@@ -275,7 +275,7 @@ def due_announcement(design: Design, state: ExperimentState) -> float:
 
 
 def announce(design: Design, state: ExperimentState, time: float) -> ExperimentState:
-    """Return the state after announcing the withheld decision at a time.
+    """Return the state after the withheld decision was announced at `time`.
 
     The statistics are then those at the announcement.
     """

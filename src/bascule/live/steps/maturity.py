@@ -192,7 +192,7 @@ Events = Mapping[str | None, Sequence[Value]]
 
 
 class Matured(NamedTuple):
-    """The values with which a matured unit counts."""
+    """The values with which a unit counts in the statistics."""
 
     arm: int
     value: Value
@@ -253,7 +253,7 @@ def matured(
 def outcomes_of(
     design: Design, metrics: Sequence[int], events: Events
 ) -> list[tuple[Value | None, str]]:
-    """Return a unit's outcome in each of some metrics, and a message if it was clipped."""
+    """Return a unit's outcome in each of the given metrics, with a message if it was clipped."""
     return [
         unit_outcome(design.metric_designs[number], events.get(design.metrics[number].name, ()))
         for number in metrics

@@ -125,7 +125,7 @@ class Replay:
         return replace(self, faults=tuple(faults))
 
     def announced(self, until: float) -> Replay:
-        """Return the replay after announcing the withheld decision, if any, at a time."""
+        """Return the replay after the withheld decision, if any, was announced at `until`."""
         if self.state.ending.held is None:
             return self
         return replace(self, state=announce(self.design, self.state, until))
@@ -166,5 +166,5 @@ class Replay:
         if number in self.struck:
             return self.struck[number]
         deal = self.deal_of(number)
-        # Arms dropped later are struck when the replay reaches that point.
+        # Arms dropped later are removed when the replay reaches that point.
         return replace(deal, struck=()) if deal.struck else deal

@@ -59,7 +59,7 @@ class Evaluation:
 
 
 def evaluation(arms: ArmValues, answer: Answer) -> Evaluation:
-    """Return an answer with the name and value of its arm, and why the unit is not enrolled.
+    """Convert an answer: add the name and value of its arm, and why the unit is not enrolled.
 
     >>> evaluation(ArmValues(("a", "b"), (False, True)), Answer(1, "SPLIT"))
     Evaluation(arm='b', value=True, reason='SPLIT', enrolled=True, why='', detail='')
@@ -140,7 +140,7 @@ def not_enrolled(
 
 
 def leader_of(design: Design, state: ExperimentState) -> int:
-    """Return the leading arm of those that get units; the control before the first outcome."""
+    """Return the leading arm among those that get units, or the control before any unit counted."""
     if not state.folding.folded:
         return control_of(design, state)
     return next_block(design, state.once).leader

@@ -1,1 +1,1 @@
-"""The database: connections, tables, queries, stored state and migrations."""
+"""The database: connections, tables, queries and stored state."""

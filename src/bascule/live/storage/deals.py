@@ -25,7 +25,7 @@ class StoredSignals(NamedTuple):
 
 
 class Used(NamedTuple):
-    """The inputs that set the sizes of a block: units folded by then, the knob, early signals."""
+    """What sets the sizes of a block: the number of counted units, the knob and early signals."""
 
     folded: int
     knob: float
@@ -36,7 +36,7 @@ Parts = tuple[tuple[int, ...], ...]
 """The arms of the slots of each part of a block, in order."""
 
 Struck = tuple[tuple[int, int], ...]
-"""Arms that were dropped, each with the slot of the block from which on it gets no units."""
+"""Dropped arms of a block, each with the slot from which on the arm gets no units."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Deal:
 
     @cached_property
     def slots(self) -> tuple[int, ...]:
-        """The arms of all slots that are handed out, in order."""
+        """The arms of all slots in order, except the slots that a dropped arm no longer gets."""
         return tuple(chain.from_iterable(self.kept))
 
     @cached_property
@@ -119,7 +119,7 @@ def with_blocks(under_way: UnderWay, largest: tuple[int, int], count: int) -> Un
 
 
 def is_struck(struck: Struck, arm: int, slot: int) -> bool:
-    """Whether a slot of an arm is not handed out, because the arm was dropped before it."""
+    """Whether a slot is skipped, because its arm was dropped before a unit could get the slot."""
     return any(arm == out and slot >= since for out, since in struck)
 
 

@@ -1,4 +1,4 @@
-"""Layers and holdouts: who gets into a new experiment, given the others of the store."""
+"""Layers and holdouts: who gets into a new experiment, given the store's other experiments."""
 
 from __future__ import annotations
 

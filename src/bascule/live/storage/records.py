@@ -58,7 +58,7 @@ def describe(connection: Connection, experiment: int, description: str) -> None:
 
 
 def history_of(connection: Connection, experiment: int) -> list[tuple[int, float, AnyStatistics]]:
-    """Return the points of a test's history: units folded by then, time, and statistics.
+    """Return the points of a test's history: units counted by then, time, and statistics.
 
     A damaged point is left out and logged; `verify` lists it.
     """

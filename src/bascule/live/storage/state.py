@@ -143,7 +143,7 @@ class Enrolment(NamedTuple):
     left: int = 0
     """Number of free places in the last block that was dealt."""
     under_way: UnderWay = ()
-    """Blocks that are dealt but not folded, in tests with a horizon."""
+    """Blocks that were dealt and have not counted yet, in tests with a horizon."""
     lacking: int = 0
     """Number of units with a missing covariate."""
     beyond: int = 0
@@ -210,11 +210,11 @@ class Folding(NamedTuple):
     """Progress of counting the units; changes when units are counted."""
 
     folded: int = 0
-    """Number of units that are in the statistics, in order of arrival."""
+    """Number of units in the statistics, to which units are added in order of arrival."""
     due: float | None = None
-    """Time at which the next unit matures, if the design has a measure."""
+    """Time at which the next unit can be counted, if the design has a measure."""
     backlog: bool = False
-    """Whether more units can be folded right away."""
+    """Whether more units can be counted right away."""
     shown: int = 0
     """Progress of the test at the last point of the history."""
     fronts: tuple[Front, ...] = ()
@@ -230,8 +230,8 @@ class Conclusion(NamedTuple):
     """A decision that is withheld until the calendar of the design allows it, with the time at
     which it was reached."""
     final: Statistics | None = None
-    """Statistics that include the units folded since a decision, withheld or not; the statistics of
-    the state stay as they were at the decision."""
+    """Statistics that include the units counted since a decision, withheld or not; the statistics
+    of the state stay as they were at the decision."""
     enrolled: tuple[int, ...] = ()
     """Number of units of each arm that were enrolled at the decision."""
 
@@ -258,7 +258,7 @@ class Counts(NamedTuple):
     """Numbers of units with an outcome beyond the limits, by metric (the primary one first) and
     arm; empty while there are none."""
     events: int = 0
-    """Number of events of folded units."""
+    """Number of events of counted units."""
     late: int = 0
     """Number of events that came after the windows of their units."""
     unenrolled: int = 0
@@ -319,7 +319,7 @@ class ExperimentState(NamedTuple):
 
     @property
     def progress(self) -> int:
-        """Progress of the test: number of folded units, or of closed stages."""
+        """Progress of the test: number of counted units, or of closed stages."""
         statistics = self.statistics
         if isinstance(statistics, CohortStatistics):
             return statistics.stage

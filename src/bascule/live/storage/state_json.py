@@ -146,7 +146,7 @@ def _groups() -> dict[str, frozenset[str]]:
 
 
 def run_to_json(dealt: Iterable[tuple[Parts, Struck, Used | None]]) -> str:
-    """Serialize consecutive blocks to JSON, each with its parts, struck arms and sizing inputs."""
+    """Serialize consecutive blocks to JSON, each with its parts, dropped arms and sizing inputs."""
     return f"[{','.join(starmap(_block_to_json, dealt))}]"
 
 

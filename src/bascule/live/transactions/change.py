@@ -64,7 +64,7 @@ def stop(work: UnitOfWork, since: tuple[Phase, ...], to: str | None) -> None:
 
 
 def turn_knob(work: UnitOfWork, knob: str, value: float) -> None:
-    """Set the named knob to a value from now on."""
+    """Set the knob of the design's rule, given by its name, to a value from now on."""
     before = work.design.rule.knob
     after = with_knob(work.design, knob, value)
     _refuse_ended(work)

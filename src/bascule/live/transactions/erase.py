@@ -87,8 +87,8 @@ def erase(work: UnitOfWork, units: Sequence[str]) -> int:
     # The identity of a name that was linked after an erasure may be a pseudonym.
     hidden = {name: name if is_erased(name) else pseudonym(key, name) for name in names}
     _forget_ids(work, key, [row.number for row in present])
-    # If a name was erased, linked and assigned again, an earlier unit may have its hash: outcomes
-    # go to that unit, and the later one gets a random name.
+    # If a name was erased, linked and assigned again, the hash of the name may belong to an earlier
+    # unit: outcomes go to the earlier unit, and the later one gets a random name.
     taken = work.rows.find_units([hidden[row.unit] for row in present])
     for one in present:
         name = hidden[one.unit]

@@ -37,7 +37,7 @@ def _updating(columns: tuple[str, ...]) -> str:
 
 
 LONGEST_RUN = 100
-"""Maximum number of blocks stored in one row, which are always read together."""
+"""Maximum number of blocks stored in one row; the blocks of a row are always read together."""
 
 
 class UnitOfWork:
