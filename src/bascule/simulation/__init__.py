@@ -1,4 +1,4 @@
-"""Random streams, compiled loops and the results they give."""
+"""Simulation of tests: random streams, compiled loops, and results."""
 
 from __future__ import annotations
 

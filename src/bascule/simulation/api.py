@@ -1,4 +1,4 @@
-"""`simulate`: what a design would do, played many times."""
+"""`simulate`: play a design many times on random outcomes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from bascule.simulation.worlds.named_worlds import named_world
 from bascule.simulation.worlds.world import World
 
 MOST_CELLS = 200_000_000
-"""Maximum number of runs times arms, which fits into memory on any machine."""
+"""Maximum of runs times arms, so that the result fits into the memory of any machine."""
 
 MOST_THREADS = 1024
 
@@ -174,7 +174,7 @@ def simulate(
 def _collected(
     task: Task, runs: int, executor: Executor, progress: Progress | None
 ) -> PlayedColumns:
-    """Return the columns that workers sent back, put together."""
+    """Play runs on the workers of an executor, and join their columns in the order of the runs."""
     arms = len(task.design.arms)
     winners, times = np.empty(runs, np.int64), np.empty(runs, np.int64)
     regret, units = np.empty(runs), np.empty((runs, arms), np.int64)
@@ -195,7 +195,7 @@ def world_of(
     means: Sequence[float | str] | None,
     world: World | Mapping[str, Any] | str | None = None,
 ) -> World:
-    """The world that means, a world, or both describe, checked against the design.
+    """Return the world given by means, by a world, or by both, checked against the design.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
@@ -245,13 +245,13 @@ def world_of(
             f"arrivals belongs to Recurrent outcomes, not to {outcome!r}: a unit with one outcome "
             "has the trend of its arrival anyway; give trend instead",
         )
-    # Limits alone do not say how outcomes fall within them, so the result has to.
+    # Limits alone do not determine the distribution of outcomes: the result states their noise.
     played = written_out if outcome.variance(world.start[0]) is None else world
     return played.with_window(_window(design)) if outcome.supports("window") else played
 
 
 def _window(design: Design) -> float:
-    """Return the seconds until a unit has its outcome; 0 where that is at once."""
+    """Return the seconds from a unit's assignment to its outcome; 0 if it comes at once."""
     return design.matures(0.0) or 0.0
 
 

@@ -1,4 +1,4 @@
-"""Whether a simulation can end at all, checked before it starts."""
+"""Checks, before a simulation starts, that its runs can end."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from bascule.theory.prediction.straight_path import (
 from bascule.theory.solve import units_at_width
 
 UNITS_LIMIT = 10**9
-"""A run that has no cap of its own is stopped here, undecided."""
+"""Number of units at which a run without a cap is stopped, undecided."""
 
 HOPELESS = 10
-"""A cap that is this many times too short is met by all but a stray run."""
+"""If a decision needs this many times the cap on units, almost every run ends at the cap."""
 
 
 def units_limit(design: Design) -> int:
-    """Where a run without a cap ends: units are followed for a limited number of stages."""
+    """Return the number of units at which a run without a cap ends: fewer if outcomes recur."""
     return LONGEST if design.outcome.recurring else UNITS_LIMIT
 
 
 def units_cap(design: Design) -> int:
-    """Where a run ends at the latest."""
+    """Return the number of units at which a run ends at the latest."""
     return design.max_units or units_limit(design)
 
 
 def check_feasible(design: Design, world: World) -> None:
-    """Refuse means among which no run would decide, and say what to change.
+    """Raise an `InputError` that says what to change if no run would decide with these means.
 
     Equal best means are accepted with a cap: they show what happens when there is no difference.
     Of the means before and after a change, the better ones count.
@@ -49,7 +49,7 @@ def check_feasible(design: Design, world: World) -> None:
 
 
 def _check_arriving(design: Design, world: World) -> None:
-    """Refuse means among which units that arrive one by one would never decide."""
+    """Raise `InputError` if a test in which units arrive one by one would not decide."""
     if design.outcome.recurring and (design.max_units or 0) > LONGEST:
         raise InputError(
             "max_units",
@@ -77,7 +77,7 @@ def _check_arriving(design: Design, world: World) -> None:
     if not design.outcome.estimated:
         design = replace(design, covariates=None)
     needed = _even_split(with_known_spread(design, noise), max(means), gap)
-    # What a covariate explains need not be found out by more units.
+    # The share of the variance that a covariate explains needs no further units.
     needed *= 1.0 - world.correlation * world.correlation
     if design.max_units is None and needed > units_limit(design):
         raise InputError(
@@ -95,9 +95,9 @@ def _check_arriving(design: Design, world: World) -> None:
 
 
 def _even_split(design: Design, best: float, gap: float) -> float:
-    """Units with which two arms can be distinguished at best: half of them for each."""
+    """Return the fewest units that can distinguish two arms, with half of the units in each."""
     procedure = design.procedure
-    # Nothing is known of a procedure of another kind: let it be tried.
+    # For other kinds of procedures no such number is known: 0 accepts all of them.
     arm_units = ARM_UNITS.get(procedure.kind)
     return 0.0 if arm_units is None else 2 * arm_units(design, procedure, best, gap)
 
@@ -117,12 +117,12 @@ def _of_intervals(design: Design, procedure: IntervalProcedure, _best: float, ga
 
 
 CHECKS: dict[str, Callable[[Design, World], None]] = {}
-"""Checks of kinds that packages above add; all others have `_check_arriving`."""
+"""Checks that packages above add for kinds of procedures; the default is `_check_arriving`."""
 
 ARM_UNITS: dict[str, Callable[[Design, Any, float, float], float]] = {
     "blocks": _of_blocks,
     "intervals": _of_intervals,
     "recurrent": lambda design, _procedure, _best, gap: units_at_width(design, gap / 2),
 }
-"""The fewest units of each of two arms after which they can be distinguished, given (design,
-procedure, best mean, gap)."""
+"""By kind of procedure, a function of (design, procedure, best mean, gap): the fewest units in each
+of two arms that can distinguish them."""

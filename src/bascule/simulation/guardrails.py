@@ -79,7 +79,7 @@ class GuardedRuns:
 
     @property
     def removed(self) -> BoolArray:
-        """Which arms were removed as harmful, run by run."""
+        """Whether each arm was removed as harmful, with a row for each run."""
         return self.removed_at >= 0
 
     def losses(self, name: str) -> tuple[float, ...]:
@@ -89,16 +89,16 @@ class GuardedRuns:
         return tuple(control - measured.oriented(mean) for mean in means)
 
     def beyond_margin(self, winner: IntArray, name: str) -> float:
-        """Return the share of runs that shipped an arm as bad as the margin of a guardrail."""
+        """Return the share of runs whose winner is worse than the control by the margin or more."""
         margin = next(metric.margin for metric in self.design.metrics if metric.name == name)
         losses = self.losses(name)
-        # What is at the margin must not be missed for a rounding error.
+        # Rounding must not hide a loss that equals the margin.
         bad = [arm for arm, loss in enumerate(losses) if margin and loss >= margin * (1 - 1e-9)]
         return float(np.mean(np.isin(winner, bad)))
 
     @property
     def false_removals(self) -> float:
-        """The share of runs in which an arm was removed that is not harmful on any guardrail."""
+        """The share of runs that removed at least one arm that is not harmful on any guardrail."""
         harmful = np.zeros(len(self.design.arms), np.bool_)
         for metric in self.design.metrics:
             if metric.harm_line is not None:

@@ -23,10 +23,10 @@ from bascule.core.outcomes.noise import Noise
 from bascule.core.types import FloatArray, called_rarely
 
 WORDS = 4
-"""Words of state a stream has."""
+"""Number of 64-bit words in the state of a stream."""
 
 MIXING_ROUNDS = 18
-"""Rounds after which SFC64 has forgotten that its seeds were alike (its author's count)."""
+"""Rounds after which SFC64 streams with similar seeds are unrelated, according to its author."""
 
 LAYERS = 256
 ROW = 4
@@ -36,10 +36,10 @@ TAIL = 3.6541528853610088
 """Where the ziggurat ends and the normal's tail begins, for 256 layers of equal area."""
 
 SLACK = 1e-10
-"""How close to the density a point is compared with the density itself, not with its bounds."""
+"""Margin around the bounds of the density, within which a point is compared with the density."""
 
 DONE = -1
-"""In place of a layer: the number is complete."""
+"""Takes the place of a layer when the number is complete."""
 
 _DOMAIN = np.uint64(0x62617363756C65)
 _ONE, _THREE, _ELEVEN = np.uint64(1), np.uint64(3), np.uint64(11)
@@ -52,7 +52,7 @@ Word = np.uint64
 
 
 def checked_seed(seed: object, field: str = "seed") -> int:
-    """Accept what one word of a stream's state can hold.
+    """Return a seed or run as an integer; refuse one that does not fit into 64 bits.
 
     >>> checked_seed(7)
     7
@@ -68,7 +68,7 @@ def advance(a: Word, b: Word, c: Word, counter: Word) -> tuple[Word, Word, Word,
 
 
 def keep_stream(streams: WordArray, at: int, a: Word, b: Word, c: Word, counter: Word) -> None:
-    """Write the four words of a stream back to where it is kept."""
+    """Write the four words of a stream's state into `streams`, from index `at` on."""
     streams[at] = a
     streams[at + 1] = b
     streams[at + 2] = c
@@ -85,7 +85,7 @@ def seed_stream(streams: WordArray, at: int, seed: Word, run: Word) -> None:
 
 
 def uniform(streams: WordArray, at: int) -> float:
-    """The next number of [0, 1) from the stream at `at`."""
+    """Draw the next uniform number in [0, 1) from the stream at `at`."""
     word, a, b, c, counter = advance(streams[at], streams[at + 1], streams[at + 2], streams[at + 3])
     keep_stream(streams, at, a, b, c, counter)
     return float(np.int64(word >> _ELEVEN)) * _UNIT
@@ -95,7 +95,7 @@ def uniform(streams: WordArray, at: int) -> float:
 def outside_layer(
     streams: WordArray, at: int, row: int | np.int64, value: float, table: FloatArray
 ) -> float:
-    """Finish the one draw in eighty that falls outside its layer's rectangle."""
+    """Finish a normal draw outside the rectangle of its ziggurat layer, as one in eighty is."""
     while True:
         if row == 0:
             while True:
@@ -106,7 +106,7 @@ def outside_layer(
         top = table[row + 3]
         density = table[row + 2] + (top - table[row + 2]) * uniform(streams, at)
         # The density here is top * exp(-fall). 1 - fall is below exp(-fall), 1 - fall + fall^2 / 2
-        # above it: they settle most draws. SLACK is far more than what rounding can change.
+        # above it: these bounds decide most draws. SLACK is far larger than rounding errors.
         beyond = abs(value) - table[row]
         fall = beyond * (table[row] + 0.5 * beyond)
         low = 1.0 - fall - SLACK
@@ -129,7 +129,7 @@ def outside_layer(
 def begin_normal(
     a: Word, b: Word, c: Word, counter: Word, table: FloatArray
 ) -> tuple[float, int | np.int64, Word, Word, Word, Word]:
-    """Begin the next normal of the stream with these words: the number, `DONE`, and its new words.
+    """Draw a normal from a stream's four words: return the number, `DONE`, and the new words.
 
     In place of `DONE` there is the layer that the number falls outside of, for `outside_layer`.
     """
@@ -147,7 +147,7 @@ def begin_uniform(
     counter: Word,
     table: FloatArray,  # noqa: ARG001
 ) -> tuple[float, int | np.int64, Word, Word, Word, Word]:
-    """The next number of [0, 1) of the stream with these words, `DONE`, and its new words."""
+    """Draw a number in [0, 1) from a stream's four words: return it, `DONE`, and the new words."""
     word, a, b, c, counter = advance(a, b, c, counter)
     return float(np.int64(word >> _ELEVEN)) * _UNIT, DONE, a, b, c, counter
 
@@ -180,7 +180,7 @@ def fill_uniforms(
 
 @lru_cache(maxsize=1)
 def ziggurat_table() -> FloatArray:
-    """The layers of the normal density, computed from their definition: equal areas.
+    """Return the layers of the ziggurat method for normal numbers, which have equal areas.
 
     It is made once, and everybody only reads it.
 
@@ -203,7 +203,7 @@ def ziggurat_table() -> FloatArray:
 
 
 class Draws(NamedTuple):
-    """The steps from a stream to outcomes.
+    """Functions that turn a random stream into outcomes.
 
     `fill` is given (streams, at, values, first, count, ziggurat) and writes the noise; `begin`,
     given a stream's four words and the ziggurat, begins one number of it as `begin_normal` does.
@@ -220,7 +220,7 @@ class Draws(NamedTuple):
 
 
 def shifted(mean: float, sigma: float, noise: float) -> float:
-    """A normal outcome from a standard normal.
+    """Return a normal outcome made from a standard normal.
 
     >>> shifted(1.0, 2.0, -0.5)
     0.0
@@ -229,7 +229,7 @@ def shifted(mean: float, sigma: float, noise: float) -> float:
 
 
 def hit(mean: float, sigma: float, noise: float) -> float:  # noqa: ARG001
-    """1 with a probability of `mean`, else 0, from a number of [0, 1).
+    """Return 1 with a probability of `mean`, else 0, given a uniform number in [0, 1).
 
     >>> hit(0.05, 0.5, 0.049), hit(0.05, 0.5, 0.05), hit(1.0, 0.5, 0.999)
     (1.0, 0.0, 1.0)
@@ -238,7 +238,7 @@ def hit(mean: float, sigma: float, noise: float) -> float:  # noqa: ARG001
 
 
 def shifted_total(mean: float, sigma: float, units: float, noise: float) -> float:
-    """The sum of normal outcomes from a standard normal.
+    """Return the sum of `units` normal outcomes, made from one standard normal.
 
     >>> shifted_total(1.0, 2.0, 4.0, -0.5)
     2.0
@@ -247,7 +247,7 @@ def shifted_total(mean: float, sigma: float, units: float, noise: float) -> floa
 
 
 def hits(mean: float, sigma: float, units: float, noise: float) -> float:  # noqa: ARG001
-    """How many of some units have the outcome 1, from a number of [0, 1), by inversion.
+    """Return a binomial number of outcomes 1, given a uniform number in [0, 1), by inversion.
 
     >>> [hits(0.5, 0.5, 2.0, noise) for noise in (0.2, 0.3, 0.8)], hits(1.0, 0.0, 3.0, 0.9)
     ([0.0, 1.0, 2.0], 3.0)
@@ -270,7 +270,7 @@ NORMAL = Draws(fill_normals, begin_normal, shifted, shifted_total, False)
 ZERO_OR_ONE = Draws(fill_uniforms, begin_uniform, hit, hits, True)
 
 DRAWS = {"normal": NORMAL, "coin": ZERO_OR_ONE}
-"""The noise that is drawn in bursts by the quick loops, by its kind."""
+"""How the loops for steady worlds draw noise in bursts, by kind of noise."""
 
 
 def draws_of(noise: Noise) -> Draws | None:
@@ -284,21 +284,21 @@ def draws_of(noise: Noise) -> Draws | None:
 
 
 def normal(streams: WordArray, cell: FloatArray, ziggurat: FloatArray) -> float:
-    """A standard normal; one after the other they are the numbers of `fill_normals`."""
+    """Draw a standard normal; successive calls give the numbers that `fill_normals` writes."""
     fill_normals(streams, 0, cell, 0, 1, ziggurat)
     return float(cell[0])
 
 
 def exponential(streams: WordArray) -> float:
-    """A positive number with mean 1, at most 53 log 2 = 36.7, by inversion."""
+    """Draw an exponential number with mean 1 by inversion; it is at most 53 log 2 = 36.7."""
     return -math.log1p(-uniform(streams, 0))
 
 
 def gamma(streams: WordArray, shape: float, cell: FloatArray, ziggurat: FloatArray) -> float:
-    """A gamma number with scale 1: a cube of a normal, accepted or not (Marsaglia and Tsang)."""
+    """Draw a gamma number with scale 1 by the rejection method of Marsaglia and Tsang."""
     boost = 1.0
     if shape < 1.0:
-        # The method needs a shape of 1 at least; a power of a uniform leads back from there.
+        # The method needs a shape of at least 1; a power of a uniform makes up for a smaller one.
         boost = math.pow(1.0 - uniform(streams, 0), 1.0 / shape)
         shape += 1.0
     centre = shape - 1.0 / 3.0
@@ -316,19 +316,19 @@ def gamma(streams: WordArray, shape: float, cell: FloatArray, ziggurat: FloatArr
 def beta(
     streams: WordArray, mean: float, concentration: float, cell: FloatArray, ziggurat: FloatArray
 ) -> float:
-    """A number of [0, 1] from the beta distribution with this mean and sum of parameters."""
+    """Draw from the beta distribution with this mean and this sum of its two parameters."""
     if mean <= 0.0 or mean >= 1.0:
         return mean
     first = gamma(streams, mean * concentration, cell, ziggurat)
     second = gamma(streams, (1.0 - mean) * concentration, cell, ziggurat)
     if first + second == 0.0:
-        # Both are too small to tell apart: so little concentration leaves only the two ends.
+        # Both underflow to 0: with so low a concentration, outcomes are 0 or 1.
         return 1.0 if uniform(streams, 0) < mean else 0.0
     return first / (first + second)
 
 
 def student_t(streams: WordArray, df: float) -> float:
-    """Student's t with scale 1, by Bailey's polar method."""
+    """Draw from Student's t distribution with scale 1, by Bailey's polar method."""
     while True:
         u = 2.0 * uniform(streams, 0) - 1.0
         v = 2.0 * uniform(streams, 0) - 1.0
@@ -338,7 +338,7 @@ def student_t(streams: WordArray, df: float) -> float:
 
 
 def pick(streams: WordArray, points: FloatArray, chances: FloatArray, first: int) -> float:
-    """One of the points; `chances[first:]` holds the probability of each point or one before it."""
+    """Draw one of the points; `chances[first:]` holds their cumulative probabilities."""
     level = uniform(streams, 0)
     i = 0
     while i < points.size - 1 and level >= chances[first + i]:

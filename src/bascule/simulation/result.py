@@ -1,4 +1,4 @@
-"""What a simulation gives back: every run as a row, and summaries with their uncertainty."""
+"""The result of a simulation: every run as a row, and summaries with their uncertainty."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class Estimate:
 
     @classmethod
     def of(cls, values: FloatArray | IntArray) -> Estimate:
-        """The mean of a column; one run alone has no standard error (nan)."""
+        """Return the mean of a column and its standard error, which is nan for a single run."""
         runs = len(values)
         se = float(np.std(values, ddof=1)) / math.sqrt(runs) if runs > 1 else math.nan
         return cls(float(np.mean(values)), se)
 
     def __str__(self) -> str:
-        # Equal numbers leave an error of rounding.
+        # With equal numbers the standard error is only a rounding error.
         if not 1e-12 * abs(self.mean) < self.se < math.inf:
             return f"{self.mean:,.6g}"
         places = max(0, 1 - math.floor(math.log10(self.se)))
@@ -121,7 +121,7 @@ class Simulation(Reported):
         flags: BoolArray = np.where(
             self.winner == NO_DIFFERENCE, apart, (self.winner != NOBODY) & (self.winner != right)
         )
-        # A control that stays because all else is harmful is not declared the best.
+        # A control that stays because all other arms are harmful is not declared the best.
         if self.design.decides == "guardrails":
             return np.zeros(self.runs, np.bool_)
         return flags if self.guarded is None else flags & ~self.guarded.by_harm
@@ -146,7 +146,7 @@ class Simulation(Reported):
 
     @property
     def share(self) -> tuple[float, ...]:
-        """Which part of all units each arm got."""
+        """Fraction of all units that each arm got."""
         return tuple(float(x) for x in self.units.sum(axis=0) / self.units.sum())
 
     def summary(self) -> dict[str, Estimate]:
@@ -194,17 +194,17 @@ class Simulation(Reported):
 
     @property
     def plain(self) -> bool:
-        """Whether the world was the one that the design expects."""
+        """Whether the world met all assumptions of the design."""
         return self.world.plain_for(self.design.outcome)
 
     @property
     def time_label(self) -> str:
-        """What a decision time is called: it counts stages where all units are there at once."""
+        """Label of the decision time, which counts stages if all units are there from the start."""
         return "decision time" if self.time_unit == "units" else "stages to decide"
 
     @property
     def time_unit(self) -> str:
-        """What a decision time counts: units, or stages where all units are there at once."""
+        """What a decision time counts: units, or stages if all units are there from the start."""
         return "stages" if self.design.procedure.assigns == "hash" else "units"
 
     @property
@@ -213,11 +213,11 @@ class Simulation(Reported):
         return min(rival_gaps(self._oriented(self.means))) == 0
 
     def _oriented(self, means: Sequence[float]) -> tuple[float, ...]:
-        """Return means of which the highest is the best."""
+        """Return means, reflected if needed so that the highest is the best."""
         return tuple(self.design.oriented(mean) for mean in means)
 
     def predicted(self) -> Prediction | None:
-        """Return what was to be expected; None without a best arm, or if nothing is predicted."""
+        """Return the predicted regret and decision time; None without a best arm or prediction."""
         means = self._oriented(self.means)
         gaps = rival_gaps(means)
         try:
@@ -228,7 +228,7 @@ class Simulation(Reported):
             return None
 
     def proven(self) -> Bounds | None:
-        """Return what was proven of regret and decision time; None where nothing is."""
+        """Return proven bounds on regret and decision time; None if there are none."""
         gaps = rival_gaps(self._oriented(self.means))
         try:
             return bounds(self.design, gaps) if self.plain and min(gaps) > 0 else None
@@ -236,7 +236,7 @@ class Simulation(Reported):
             return None
 
     def published(self) -> Bounds | None:
-        """Return what the paper's theorems say of them, corrected; None where they say nothing."""
+        """Return the paper's bounds on regret and decision time, corrected; None without any."""
         gaps = rival_gaps(self._oriented(self.means))
         try:
             return published_bounds(self.design, gaps) if self.plain and min(gaps) > 0 else None
@@ -244,7 +244,7 @@ class Simulation(Reported):
             return None
 
     def least_regret(self) -> float | None:
-        """Return the least regret of any rule of the same error that decides as soon on average.
+        """Return a lower bound on the regret of any rule with this error and mean decision time.
 
         None where no arm is the best, nothing is known of the spread, or outcomes recur.
         """
@@ -264,7 +264,7 @@ class Simulation(Reported):
 
     @property
     def unplayed(self) -> tuple[str, ...]:
-        """The parts of the design that were not played, as the world has no units per day."""
+        """Parts of the design that were not played, as the world states no units per day."""
         has_window = bool(self.design.matures(0.0)) and self.world.delay is None
         has_calendar = self.design.withholds and self.world.units_per_day is None
         return ("window",) * has_window + ("calendar",) * has_calendar
@@ -308,11 +308,11 @@ class Simulation(Reported):
         return Estimate(time.mean / daily, time.se / daily)
 
     def report(self) -> Any:
-        """Return what the simulation has to say: figures in words, and what theory expects."""
+        """Return the report of the simulation: its figures in words, and what theory predicts."""
         return presenter("simulation").report(self)
 
 
 def _best(means: Sequence[float]) -> int:
-    """The best arm, or nobody when several share the first place."""
+    """Return the arm with the highest mean, or `NOBODY` if several arms share it."""
     best = max(means)
     return means.index(best) if list(means).count(best) == 1 else NOBODY

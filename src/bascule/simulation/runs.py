@@ -1,4 +1,4 @@
-"""The columns that every engine fills, and what all of them need."""
+"""Base classes of the runs of a simulation, with the result columns that every engine fills."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Runs(ABC):
 
     @abstractmethod
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
-        """Play some of the runs; with none, only compile."""
+        """Play `runs` runs from number `first_run` on; with 0 runs, only compile the loop."""
 
     def columns(self, first_run: int, runs: int) -> tuple[IntArray, IntArray, IntArray]:
         """Return the part of each column that belongs to some of the runs."""
@@ -82,7 +82,7 @@ class Runs(ABC):
         return self.times[rows], self.winners[rows], self.counts[cells]
 
     def order(self, first_run: int, runs: int, control: IntArray) -> tuple[Chunk, RunColumns]:
-        """Return which runs a loop is to play, and where it writes."""
+        """Return the runs for one call of a loop, and the columns that it writes."""
         columns = RunColumns(*self.columns(first_run, runs), control)
         return Chunk(self.seed, first_run, runs), columns
 
@@ -99,7 +99,7 @@ class Runs(ABC):
 
 
 class WorldRuns(Runs):
-    """Runs in any world, whose regret is that of each unit at its time."""
+    """Runs in any world, in which the regret of a unit depends on when it arrives."""
 
     def __init__(self, design: Design, world: World, seed: int, runs: int) -> None:
         super().__init__(design, world, seed, runs)

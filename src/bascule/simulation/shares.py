@@ -1,4 +1,4 @@
-"""Shares of runs with their uncertainty, also where no run or every run is counted."""
+"""Shares of runs with their uncertainty, also for shares of 0 and 1."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def wilson(count: int, runs: int) -> tuple[float, float]:
 
 
 def share_estimate(count: int, runs: int) -> Estimate:
-    """A share and its standard error as if two runs more had gone either way.
+    """Return a share, with the standard error as if each outcome had two more runs.
 
     So the error of a share that was never, or always, seen is not taken for 0.
 

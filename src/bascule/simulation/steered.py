@@ -1,4 +1,4 @@
-"""Steered tests in simulations: shares change once a period, and units count when windows close.
+"""Simulation of steered tests: shares change once a period, and units count when windows close.
 
 The rounds of a period are folded by the functions of a run, compiled (`core.rounds`).
 """
@@ -58,7 +58,7 @@ class SteeredRuns:
 
     @property
     def expected_cost(self) -> Estimate:
-        """What is lost until then, on average."""
+        """Average loss against the best arm until the test is over."""
         return Estimate.of(self.lost)
 
 
@@ -98,7 +98,7 @@ def simulate_steered(
 def _steered(
     design: Design, means: FloatArray, units_per_day: float, every: float, seed: int, level: Level
 ) -> tuple[int, float, float]:
-    """Play one test; its winner, its days, and what was lost."""
+    """Play one test; return its winner, its days, and its loss against the best arm."""
     procedure = cast("BlockProcedure", design.procedure)
     count, params, units = len(means), compiled_params(procedure), round(units_per_day * every)
     course, columns = course_in_rounds(design)
@@ -128,7 +128,7 @@ def _steered(
         lost += float(gaps[joined].sum())
         if period < waits:
             continue
-        # Units arrive in a random order already.
+        # Units already arrive in random order, so they are not shuffled.
         block = waiting.pop(0)
         statistics = statistics_of(sums, arms, pairs)
         active = [arm for arm in range(count) if arm not in statistics.dropped]

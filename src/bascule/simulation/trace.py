@@ -1,4 +1,4 @@
-"""One run of the simulator, step by step or stage by stage, uncompiled: to look at and check by."""
+"""One run of the simulator, played uncompiled by steps or stages, to inspect and to check loops."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ Values = Callable[[Sequence[int]], list[float]]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One unit of a run: the arm that it joined, its outcome, and the state of the test since."""
+    """One unit of a run: the arm that it joined, its outcome, and the test's state after it."""
 
     arm: int
     value: float
     statistics: Statistics
     decision: Decision | None
     is_last: bool = False
-    """Whether the test is over with this unit, decided or not."""
+    """Whether the test ends with this unit, with or without a decision."""
 
 
 def trace(design: Design, means: Sequence[float], seed: int = 0, run: int = 0) -> Iterator[Step]:
@@ -96,7 +96,7 @@ def trace(design: Design, means: Sequence[float], seed: int = 0, run: int = 0) -
 
 
 def _turned(design: Design, step: Step) -> Step:
-    """Return a step that was played with reflected outcomes in the user's own numbers."""
+    """Return a step, played with reflected outcomes, converted to the user's own numbers."""
     centre = design.oriented(0.0)
     arms = tuple(arm.reflected(centre) for arm in step.statistics.arms)
     value = design.oriented(step.value)
@@ -133,7 +133,7 @@ def _stream(seed: np.uint64, run: int) -> WordArray:
 
 
 def _concluded(design: Design, arm: int, value: float, statistics: Statistics) -> Step:
-    """Return a step after which a test is judged: harm first, then the decision or the end."""
+    """Judge a test after a unit, first for harm, then for its decision or end; return the step."""
     statistics = without_harmful(design, statistics)
     judged = position_of(design, statistics).judge()
     reached = decision_of(design, statistics, judged)
@@ -159,7 +159,7 @@ def _unit_steps(
 def _block_steps(
     design: Design, means: tuple[float, ...], streams: WordArray, beside: Sequence[Values]
 ) -> Iterator[Step]:
-    """Every unit of one run; a decision can come with the last unit of a batch only."""
+    """Yield every unit of one run; only the last unit of a batch can bring a decision."""
     arms, cap = len(means), units_cap(design)
     units, adjustment = _unit_source(design, means, streams), design.adjustment
     statistics = Statistics.empty(arms)
@@ -199,7 +199,7 @@ def _block_steps(
 
 
 def _block_of(design: Design, dealt: Sequence[int], values: Sequence[float]) -> list[ArmStatistics]:
-    """Return the sums of a block of another metric."""
+    """Return the sums of each arm's outcomes in a block, for a metric that is not primary."""
     block = [ArmStatistics()] * len(design.arms)
     for arm, value in zip(dealt, values, strict=True):
         block[arm] += design.procedure.unit_sums(value)
@@ -301,7 +301,7 @@ def noise_of(draws: Draws, seed: int, run: int) -> Iterator[float]:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Where a test stands after a stage: who joined which arm, what every unit gave, what is known.
+    """A test after a stage: the arms of new units, the outcomes of all units, and the statistics.
 
     `joined` holds the arms of the units that arrived, `values` the outcome of every unit in the
     order in which they arrived.
@@ -315,7 +315,7 @@ class Stage:
 
 @dataclass(slots=True)
 class _Member:
-    """A unit in the test: its arm, its own mean, and what it has given."""
+    """A unit in the test: its arm, its own mean, and the number and sum of its outcomes."""
 
     arm: int
     mean: float
@@ -326,7 +326,7 @@ class _Member:
 def trace_stages(
     design: Design, means: Sequence[float], seed: int = 0, run: int = 0
 ) -> Iterator[Stage]:
-    """Every stage of one run with `Recurrent` outcomes, up to its decision or the cap.
+    """Yield every stage of one run with `Recurrent` outcomes, up to its decision or the cap.
 
     It is the run that `simulate(..., engine="plain")` plays.
 
@@ -355,7 +355,7 @@ def trace_stages(
             unit.total += value
         statistics = close_stage(design.increasing, _counted(members, statistics))
         reached = procedure.decision(statistics)
-        # Statistics that a step shows are in the user's own numbers.
+        # Stages show statistics in the user's own numbers, not reflected ones.
         own = design.oriented_statistics(statistics)
         yield Stage(joined, tuple(map(design.oriented, values)), own, reached)
         if reached is not None:

@@ -1,1 +1,1 @@
-"""Engines that play the runs of a simulation on all threads."""
+"""Engines that play the runs of a simulation, and the backends on which they run."""

@@ -1,4 +1,4 @@
-"""Which engine plays a procedure: the compiled loop of its kind, or plain calls of its steps.
+"""Choice of the engine that plays a procedure: the compiled loop of its kind, or plain calls.
 
 The compiled loops know the families of rules that the package has. A procedure of another kind is
 played here: slowly, and with the same random numbers as its trace.
@@ -35,7 +35,7 @@ from bascule.simulation.worlds.world import World
 
 
 class PlainRuns(Runs):
-    """Runs that call the procedure for every unit or block.
+    """Runs that call the procedure, uncompiled, for every unit or block.
 
     Every unit gives one outcome of each metric, drawn independently of the others. What guardrails
     do is written into `guarded`.
@@ -89,7 +89,7 @@ class PlainRuns(Runs):
 
 
 class Order(NamedTuple):
-    """What is to be played, and the engine that was asked for, if any."""
+    """A request to play runs, with the engine that the caller has named, if any."""
 
     design: Design
     world: World
@@ -100,11 +100,11 @@ class Order(NamedTuple):
 
     @property
     def written_out(self) -> World:
-        """The world with its noise written out."""
+        """The world, with the noise of the design's outcome model if it has none of its own."""
         return self.world.for_outcome(self.design.outcome, len(self.design.arms))
 
     def refuse_engine(self) -> None:
-        """Raise if an engine was asked for, where there is no choice."""
+        """Raise `InputError` if the caller named an engine although there is no choice."""
         if self.engine is not None:
             raise InputError(
                 "engine",
@@ -144,19 +144,19 @@ def runs_of(
 
 
 def is_compiled(procedure: Procedure) -> bool:
-    """Return whether a compiled loop plays a procedure; else it is called from plain Python."""
+    """Return whether a compiled loop plays a procedure; if not, plain Python calls its steps."""
     return procedure.kind in ENGINES
 
 
 def comes_at_once(design: Design, world: World) -> bool:
-    """Return whether all outcomes come at once in a steady world, and nothing is withheld."""
+    """Return whether the world is steady, without delays, covariates, or a calendar to keep to."""
     withholds = design.withholds and world.units_per_day is not None
     plain = design.covariates is None and world.plain_for(design.outcome)
     return plain and not withholds
 
 
 def quick_draws(design: Design, world: World) -> Draws | None:
-    """Return how a quick loop draws the outcomes of a steady world; None if it cannot."""
+    """Return how a loop for steady worlds draws outcomes; None if it cannot play the design."""
     return draws_of(design.outcome.noise(world.start)) if comes_at_once(design, world) else None
 
 
@@ -183,7 +183,7 @@ def _intervals(procedure: IntervalProcedure, order: Order) -> Runs:
     order.refuse_engine()
     design, world, seed, runs, *_ = order
     draws = quick_draws(design, world)
-    # The quick loop decides by intervals that depend on units alone.
+    # The loop for steady worlds cannot end a test because no difference matters.
     if draws is not None and design.min_effect is None:
         return IntervalRuns(design, procedure, draws, world, seed, runs)
     return WorldIntervalRuns(design, procedure, order.written_out, seed, runs)
@@ -208,4 +208,4 @@ ENGINES: dict[str, Callable[[Any, Order], Runs]] = {
     "intervals": _intervals,
     "recurrent": _recurrent,
 }
-"""The compiled loops, by the kind of procedure that they play; packages above add their own."""
+"""Makers of the runs of compiled loops, by kind of procedure; other packages add their own."""

@@ -1,4 +1,4 @@
-"""The quick loop for two arms in blocks of normal outcomes: one random number a block.
+"""The fast loop for two arms with normal outcomes in blocks, which draws one number per block.
 
 A block changes the test only through `h D`, the weighted difference of its two means, which is
 normal with mean `h gap` and variance `h sigma^2`; h follows from the block's sizes, which are fixed
@@ -18,7 +18,7 @@ from bascule.simulation.random import DONE, NORMAL, WordArray, outside_layer, se
 
 
 def build(share_of: Share, fingerprint: str) -> Kernel:
-    """The loop for two arms of a known spread without a horizon."""
+    """Build the loop for two arms with outcomes of known spread, without a horizon."""
     begin = NORMAL.begin
 
     def play(
@@ -47,7 +47,7 @@ def build(share_of: Share, fingerprint: str) -> Kernel:
                 ahead = lead_of(total, clock)
                 share = share_of(abs(ahead), tilt)
                 if share != last:
-                    # Rarely: so a processor goes on with these before it knows the share.
+                    # The share rarely changes, so the processor goes on before it knows it.
                     last, size = share, (share + 1) * batch
                     weight, spread = weights[np.uint64(share)], spreads[np.uint64(share)]
                 if units + size > max_units:

@@ -1,5 +1,5 @@
 # ruff: noqa: ARG001
-"""How the outcomes of a block are drawn, where they come at once."""
+"""How the outcomes of a block are drawn in worlds where they come at once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bascule.simulation.random import (
 
 
 class BlockSettings(NamedTuple):
-    """The settings of a loop in blocks, without the runs to play."""
+    """Settings of a loop that plays rules in blocks; the runs to play are given separately."""
 
     means: FloatArray
     sigma: float
@@ -35,7 +35,7 @@ class BlockSettings(NamedTuple):
 def deal_slots(
     arms: FloatArray, count: int, slots: IntArray, front: int, streams: WordArray
 ) -> None:
-    """Write who the units of the block join, in random order, every order equally likely.
+    """Assign the units of a block to arms in random order, every order equally likely.
 
     The leader's units are alike, so it is enough to put the others among them one by one.
     """
@@ -77,7 +77,7 @@ def draw_sums(family: Family, draws: Draws) -> Draw:
 
 @lru_cache(maxsize=64)
 def draw_slots(family: Family, draws: Draws) -> Draw:
-    """Return the function that deals the slots of a block and draws the outcome of each."""
+    """Return the function that puts a block's units into random order and draws their outcomes."""
     observe, fill, outcome = family.observe, draws.fill, draws.outcome
 
     def draw(
@@ -96,7 +96,7 @@ def draw_slots(family: Family, draws: Draws) -> Draw:
 
 @lru_cache(maxsize=64)
 def draw_single(family: Family, draws: Draws) -> Draw:
-    """Return the function for two arms of which one has a single unit in the block.
+    """Return the function that draws a block of two arms, one of which has a single unit.
 
     The place of the single unit tells the arm of each outcome.
     """

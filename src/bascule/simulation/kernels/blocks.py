@@ -62,11 +62,11 @@ from bascule.simulation.runs import AnyArray, Runs
 from bascule.simulation.worlds.world import World
 
 HALVINGS = 24
-"""Steps in search of a floor: any result is valid, and a sharper one would save nothing."""
+"""Bisection steps for a floor: every lower bound is valid, and a sharper one would save nothing."""
 
 
 def build_floors(fingerprint: str) -> Kernel:
-    """The loop that finds, for each part, a total below which its clocks have too little evidence.
+    """Build the loop that finds totals too small to decide, by range of a pair's information.
 
     For a given total the evidence falls as the clock grows, so what is too little at the beginning
     of a part is too little everywhere in it.
@@ -79,7 +79,7 @@ def build_floors(fingerprint: str) -> Kernel:
             clock = math.ldexp(0.5 + 0.5 * (part - octave * PARTS) / PARTS, octave)
             low, high = 0.0, 4.0 * (1.0 + math.sqrt(clock)) * (2.0 + params.threshold)
             if part == 0:
-                # Everything below the first octave lies here too.
+                # The first part also covers all clocks below the first octave.
                 high = 0.0
             for _ in range(HALVINGS):
                 middle = 0.5 * (low + high)
@@ -95,7 +95,7 @@ def build_floors(fingerprint: str) -> Kernel:
 def build(
     course: Course, draw: Draw, fixed_arms: int, single: bool, guarded: bool, fingerprint: str
 ) -> Kernel:
-    """The loop where outcomes come at once; `guards` is not used in tests without guardrails."""
+    """Build the loop for outcomes that come at once; it uses `guards` only if `guarded` is true."""
     start, choose, begin, _, fold = course[:5]
     conclude = course.conclude
 
@@ -131,7 +131,7 @@ def build(
             while winner == NOBODY and ended == GOES_ON and control[STOP] == 0:
                 front, share = choose(test, marks, arms, pairs, count, terms.tilt, terms)
                 if not single or share != last or front != before:
-                    # Rare for a pair, so the processor need not wait for the share.
+                    # With two arms the share rarely changes, so the processor need not wait for it.
                     last, before = share, front
                     size = begin(test, marks, arms, count, front, share, terms)
                 if units + terms.rounds * size > terms.max_units:
@@ -158,7 +158,7 @@ def build(
 def build_alone(
     course: Course, draw: Draw, fixed_arms: int, single: bool, fingerprint: str
 ) -> Kernel:
-    """The loop where outcomes come at once, for tests without guardrails."""
+    """Build the loop for outcomes that come at once, in tests without guardrails."""
     play_any = build(course, draw, fixed_arms, single, False, fingerprint)
 
     def play(
@@ -173,7 +173,7 @@ def build_alone(
         columns: RunColumns,
     ) -> None:
         made_of = fingerprint  # noqa: F841
-        # What guardrails need is never looked at: any value will do.
+        # Arguments for guardrails are not used here: other arrays take their places.
         play_any(
             arms, pairs, streams, slots, noise, any_arms, chunk, settings, arms, slots, arms,
             columns,
@@ -193,7 +193,7 @@ def compiled_params(procedure: BlockProcedure) -> Params:
 
 
 def block_terms(design: Design, procedure: BlockProcedure, cap: int, daily: float = 0.0) -> Terms:
-    """Return the numbers that the course of a design goes by; a day has `daily` units."""
+    """Return the numeric settings of the steps of a test; `daily` is the units per day."""
     usual = compiled_params(procedure)
     strict = compiled_params(block_procedure(design.stricter)) if design.guardrails else usual
     split, batch = procedure.drawn_evidence.split, procedure.batch
@@ -216,13 +216,13 @@ def needs_intervals(design: Design, procedure: BlockProcedure) -> bool:
 
 
 def room_for(family: Family, arms: int) -> tuple[FloatArray, FloatArray]:
-    """Return room for the rows of all arms and of all pairs."""
+    """Return empty arrays for the statistics of all arms and of all pairs of arms."""
     pairs = arms * (arms - 1) // 2
     return np.empty((arms, family.arm_columns)), np.empty((pairs, family.pair_columns))
 
 
 class BlockRuns(Runs):
-    """Runs in blocks, where a world is steady and outcomes come at once.
+    """Runs of rules in blocks, in a steady world in which outcomes come at once.
 
     Without guardrails outcomes have to be normal or 0/1, as `draws` has them.
     """
@@ -255,7 +255,7 @@ class BlockRuns(Runs):
 
     @property
     def functions(self) -> tuple[Any, ...]:
-        """The functions of the rule that make up the loop."""
+        """The functions of the rule from which the loop is built."""
         return self.procedure.drawn_evidence, self.procedure.share
 
     def build(self, draws: Draws, by_sums: bool, endless: bool) -> Kernel:  # noqa: ARG002
@@ -270,7 +270,7 @@ class BlockRuns(Runs):
     def _parts(
         self, draws: Draws, fixed_arms: int, by_sums: bool
     ) -> tuple[Course, Draw, int, bool]:
-        """Return what the loop of a test without guardrails is made of."""
+        """Return the arguments of `build_alone`, for a test without guardrails."""
         family, batch = self.procedure.drawn_evidence, self.procedure.batch
         sums = draws.ones or family.arm_columns < ARM_OF_CUBES
         single = fixed_arms == 2 and sums and not by_sums and (family.split or batch == 1)
@@ -279,11 +279,11 @@ class BlockRuns(Runs):
 
     @property
     def can_draw_sums(self) -> bool:
-        """Whether the rule uses nothing of a block but its sums, which may be drawn at once."""
+        """Whether the rule uses only the sums of a block, so that each sum can be drawn at once."""
         return self.draws.ones or self.procedure.drawn_evidence.arm_columns < ARM_OF_CUBES
 
     def scratch(self) -> tuple[AnyArray, ...]:
-        """Return the arrays that the loop works in."""
+        """Return the work arrays of the loop."""
         largest = self.procedure.largest_block
         return (
             *room_for(self.procedure.drawn_evidence, self.arms),
@@ -293,12 +293,12 @@ class BlockRuns(Runs):
         )
 
     def settings(self, endless: bool = False) -> tuple[BlockSettings]:  # noqa: ARG002
-        """Return the arguments of the loop beside the runs to play."""
+        """Return the arguments of the loop that are the same for all runs."""
         return (BlockSettings(self.means, self.sigma, self.ziggurat, self.terms),)
 
     @property
     def can_draw_differences(self) -> bool:
-        """Whether one number a block is enough: two arms, normal outcomes, no margin or end."""
+        """Whether a block needs one random number only: two arms, normal, no margin or horizon."""
         procedure = self.procedure
         return (
             self.arms == 2
@@ -324,7 +324,7 @@ class BlockRuns(Runs):
         )
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
-        """Play some of the runs; with none, only compile."""
+        """Play `runs` runs from number `first_run` on; with 0 runs, only compile the loop."""
         fast = self.engine == "fast"
         chunk, columns = self.order(first_run, runs, control)
         if self.guarded is not None:
@@ -344,7 +344,7 @@ class BlockRuns(Runs):
         parts = self._course(self.fixed_arms), draw, self.fixed_arms, False, True
         guards = metrics.room(source, self.first_run, chunk)
         loop = build(*parts, "") if self.engine == "plain" else compile_loop(build, *parts)
-        # Uncompiled, NumPy warns of arithmetic modulo 2^64.
+        # In a loop that is not compiled, NumPy warns of arithmetic modulo 2^64.
         with np.errstate(over="ignore"):
             loop(
                 *(*scratch, self.arms, chunk, *self.settings()),

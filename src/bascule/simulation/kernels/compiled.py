@@ -1,4 +1,4 @@
-"""Compilation of pure functions and loops, and signals between a loop and its threads.
+"""Compilation of pure functions and loops, and the arrays by which loops and threads communicate.
 
 `core` stays free of Numba: its functions are registered here as compilable and so can be called
 from compiled code, while Python goes on calling them as they are.
@@ -22,14 +22,14 @@ from bascule.core.types import RARE, FloatArray, IntArray, called_rarely
 Kernel = Callable[..., None]
 
 STOP, ALIVE, WAITING, FINISHED, STEPS = range(5)
-"""Places in `control`: a request to stop; lanes at work, the next run to start, runs finished and
-units simulated so far."""
+"""Indices of the array `control`: a request to stop, interleaved runs at work, the next run to
+start, runs finished, and units simulated so far."""
 
 CONTROL_SIZE = 5
 
 
 class Chunk(NamedTuple):
-    """The runs that a loop plays: `runs` of them, from number `first_run` of the seed on."""
+    """The runs that one call of a loop plays: `runs` of them, from number `first_run` on."""
 
     seed: np.uint64
     first_run: int
@@ -37,7 +37,7 @@ class Chunk(NamedTuple):
 
 
 class RunColumns(NamedTuple):
-    """The columns that a loop writes, with a row for each run of a chunk, and its control."""
+    """The arrays that a loop writes: results, with a row for each run of a chunk, and `control`."""
 
     times: IntArray
     winners: IntArray
@@ -46,7 +46,7 @@ class RunColumns(NamedTuple):
 
 
 class IntervalSettings(NamedTuple):
-    """The settings of a loop that compares intervals, without the runs to play.
+    """Settings of a loop that compares intervals; the runs to play are given separately.
 
     `factor`, `constant` and `delta` are numbers of the radius, and `radii` its table, which may be
     empty.
@@ -66,7 +66,7 @@ class IntervalSettings(NamedTuple):
 
 
 def new_control() -> IntArray:
-    """A control before anything happened.
+    """Return an array `control` of zeros, as it is before the first run.
 
     >>> int(new_control()[FINISHED])
     0
@@ -87,14 +87,14 @@ def finish_run(units: FloatArray, row: int, time: int, winner: int, columns: Run
 
 
 Function = Any
-"""A plain function, or what the compiler makes of one."""
+"""A plain Python function, or its compiled form."""
 
 
 DIGITS = 12
-"""Digits of the fingerprint of the source in the names of kept files."""
+"""Number of digits of the source's fingerprint in the names of cached files."""
 
 COMPILERS_OWN = ("numpy", "numba")
-"""Packages whose functions the compiler knows."""
+"""Packages whose functions the compiler can compile by itself."""
 
 FEW_ARMS = 8
 """Maximum number of arms for which a loop is compiled for exactly that number."""
@@ -104,7 +104,7 @@ MANY_RUNS = 20_000
 
 
 def arms_to_fix(arms: int, runs: int) -> int:
-    """The number of arms to compile a loop for, or 0 for one that takes any.
+    """Return the number of arms to compile a loop for, or 0 for a loop that takes any number.
 
     Two arms are what most tests have. A loop for a few others is up to twice as fast, and the same
     for every run.
@@ -118,7 +118,7 @@ def arms_to_fix(arms: int, runs: int) -> int:
 
 @lru_cache(maxsize=128)
 def compile_loop(build: Callable[..., Kernel], *parts: Any) -> Kernel:
-    """Compile the loop that `build` returns for some parts, once, or take it from the disk cache.
+    """Compile the loop that `build` returns for these parts, once, or load it from the disk cache.
 
     `build` is given the parts, and last a digest of all source that a loop can contain. It has to
     let the loop refer to the digest: the compiler's cache keeps it with the machine code, and so
@@ -129,8 +129,8 @@ def compile_loop(build: Callable[..., Kernel], *parts: Any) -> Kernel:
     used = used_functions(loop)
     for function in used:
         _register(function)
-    # Functions of a user's own rule lie where the digest does not reach, perhaps in a notebook:
-    # what contains them is compiled anew in each process.
+    # The digest does not cover functions of a user's own rule, perhaps in a notebook: loops that
+    # contain such functions are compiled anew in each process.
     return _compile(loop, keep=all(map(_is_own, used)))
 
 
@@ -139,7 +139,7 @@ def _is_own(function: Function) -> bool:
 
 
 def used_functions(function: Function) -> set[Function]:
-    """The plain Python functions that a function calls, and those that they call.
+    """Return the plain Python functions that a function calls, directly or indirectly.
 
     Functions of NumPy and the compiler are not among them: these know how to compile their own.
 
@@ -164,7 +164,7 @@ def used_functions(function: Function) -> set[Function]:
 
 @lru_cache(maxsize=1)
 def source_fingerprint() -> str:
-    """A digest of every source file that compiled code can contain.
+    """Return a digest of all source files whose functions compiled code can contain.
 
     All of `core` and `simulation` counts, whatever its files are called: a rename can never serve
     stale machine code.
@@ -189,8 +189,8 @@ def _compile(function: Kernel, keep: bool) -> Kernel:
         "error_model": "numpy",
         "_nrt": False,
     }
-    # The compiler unpickles the index of a file's kept loops before it looks whether the file has
-    # changed, which fails if a class has another name by now. So each version of the source has
+    # The compiler unpickles the index of a file's cached loops before it checks whether the file
+    # has changed; this fails if a class was renamed. So each version of the source has cache
     # files of its own.
     name = function.__qualname__
     function.__qualname__ = f"{name}_{source_fingerprint()[:DIGITS]}"
@@ -198,7 +198,7 @@ def _compile(function: Kernel, keep: bool) -> Kernel:
     try:
         compiled = numba.njit(**options)(function)
     except RuntimeError:
-        # There is no folder to keep the machine code in; then it lasts as long as the process.
+        # No folder can hold the cache: the machine code is kept for this process only.
         compiled = numba.njit(**{**options, "cache": False})(function)
     if keep and compiled.stats.cache_path is not None:
         _remove_other_versions(Path(compiled.stats.cache_path), name)
@@ -220,7 +220,7 @@ def _remove_other_versions(folder: Path, name: str) -> None:
 def _register(function: Function) -> None:
     from numba.extending import register_jitable
 
-    # Nobody calls them from outside of a loop; a door for that took a tenth of the compilation.
+    # Only loops call these functions: wrappers for other callers took a tenth of the compilation.
     inline = not hasattr(function, RARE)
     # A user's function raises where it divides by zero, as it does uncompiled; infinity in its
     # place may let a test go on without end.

@@ -23,7 +23,7 @@ CENTRE, UNIT, LOW, HIGH, RANGE = range(5)
 they lie apart."""
 
 DEVIATIONS = 3.0
-"""Standard deviations between the centre of a covariate's limits and either of them."""
+"""Distance from the middle of a covariate's limits to each limit, in standard deviations."""
 
 
 class DrawnCovariates(NamedTuple):
@@ -34,11 +34,11 @@ class DrawnCovariates(NamedTuple):
     correlation: float
     """The correlation of the first one with the outcome."""
     most: float
-    """The largest move of a difference by all of them, 0 for any."""
+    """The largest change of a difference that all covariates may make together; 0 for no limit."""
 
 
 def drawn_covariates(design: Design, world: World) -> DrawnCovariates:
-    """Return the covariates of a design and their correlation as the loop reads them."""
+    """Return a design's covariates, and the first one's correlation, as the loops read them."""
     adjustment = design.adjustment
     if adjustment is None:
         return DrawnCovariates(np.zeros((0, RANGE + 1)), 0.0, 0.0)
@@ -54,7 +54,7 @@ def drawn_covariates(design: Design, world: World) -> DrawnCovariates:
 
 
 def room_for_sums(count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return room for the sums of all blocks, of one block, and for the coefficients."""
+    """Return arrays of zeros for the sums of all blocks, of one block, and for the coefficients."""
     return np.zeros(width(count)), np.zeros(width(count)), np.zeros(max(1, count * (count + 2)))
 
 
@@ -73,7 +73,7 @@ def draw_covariates(
     cell: FloatArray,
     ziggurat: FloatArray,
 ) -> None:
-    """Write the covariates of a unit, by how many spreads its outcome lies above its mean."""
+    """Draw the covariates of a unit; its outcome is `deviation` spreads above the arm's mean."""
     rows, correlation, _ = drawn
     for k in range(rows.shape[0]):
         value = normal(streams, cell, ziggurat)

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="arg-type,assignment,attr-defined,no-untyped-call,no-untyped-def"
-"""Kernels for a GPU: each thread plays runs with the loops that a CPU plays them with.
+"""Kernels for a GPU, in which each thread plays one run, in most cases with the loop of a CPU.
 
 The functions of `core` and the loops are compiled as they are; nothing is written twice. This
 module loads Numba and is itself loaded when a GPU is asked for.
@@ -32,7 +32,7 @@ from bascule.simulation.random import WORDS, Word, WordArray, advance, keep_stre
 if config.ENABLE_CUDASIM or not cuda.is_available():
     _cos, _sin, _log = math.cos, math.sin, math.log
 else:
-    # Right to 5e-7 where they are used here, and several times as fast as the exact functions.
+    # For the arguments here their errors are below 5e-7, and they are several times as fast.
     from numba.cuda.libdevice import fast_cosf as _cos
     from numba.cuda.libdevice import fast_logf as _log
     from numba.cuda.libdevice import fast_sinf as _sin
@@ -46,7 +46,7 @@ _HIGH, _LOW = np.uint64(40), np.uint64(0xFFFFFF)
 
 
 UNFINISHED = -1
-"""The steps of a run that outgrew the loop's table."""
+"""Stands for the number of steps of a run that outgrew the table of radii."""
 
 
 def normal_pair(word: Word) -> tuple[float, float]:
@@ -85,7 +85,7 @@ def fill_single_normals(
 
 
 def build_kernel(play: Kernel, scratch: tuple[Any, ...], arms: int) -> Any:
-    """Return the kernel in which each thread plays one run with a loop, by its number.
+    """Return the kernel in which thread i plays run `numbers[i]` with the loop `play`.
 
     `scratch` are arrays of the sizes and types that the loop works in, five of them; each thread
     has its own.

@@ -1,5 +1,5 @@
 # ruff: noqa: ARG001
-"""Guardrails in simulated tests: their rows, and how their outcomes are drawn.
+"""Guardrails in simulated tests: their arrays, and how their outcomes are drawn.
 
 Each metric draws from a stream of its own, so that what one draws does not depend on the others.
 Secondary metrics decide nothing, so they are not drawn.
@@ -51,7 +51,7 @@ APART = 0x9E3779B97F4A7C15
 
 
 class GuardTables(NamedTuple):
-    """What a loop needs for guardrails, with rows that no other thread has.
+    """Arrays that a loop needs for guardrails; those that it changes belong to one thread.
 
     `source` is what the primary metric is drawn from. `seeds` to `means` have a row for each
     guardrail. The runs of a chunk are written into `removed_at` and `by_harm`.
@@ -68,7 +68,7 @@ class GuardTables(NamedTuple):
 
 
 class GuardedMetrics(NamedTuple):
-    """The guardrails of a design as rows, the families of their evidence, and their worlds."""
+    """The guardrails of a design as arrays, with their kinds of evidence and their worlds."""
 
     kinds: tuple[Family, ...]
     rails: Rails
@@ -82,7 +82,7 @@ class GuardedMetrics(NamedTuple):
         return bool((self.worlds[:, NOISE] == NORMAL).all() and source.world[NOISE] == NORMAL)
 
     def room(self, source: NoiseSource, first: int, chunk: Chunk) -> GuardTables:
-        """Return rows for a thread of its own; the first run of the result is number `first`."""
+        """Return the arrays of one thread for a chunk; row 0 of the result is run `first`."""
         row, arms = chunk.first_run - first, self.removals.removed_at.shape[1]
         removed_at = self.removals.removed_at.reshape(-1)
         return GuardTables(
@@ -98,17 +98,17 @@ class GuardedMetrics(NamedTuple):
 
 
 def room_for_test(arms: int) -> tuple[FloatArray, IntArray]:
-    """Return room for the row of a test and the marks of its arms."""
+    """Return zeros for the state of a test and for the marks of its arms."""
     return np.zeros(TEST), np.zeros((MARKS, arms), np.int64)
 
 
 def seed_of(seed: int, metric: int) -> np.uint64:
-    """Return the seed of a metric's stream: 0 is the primary one, then come those of the design."""
+    """Return the seed of a metric's random stream; metric 0 is the primary one."""
     return np.uint64((seed + metric * APART) % 2**64)
 
 
 def guarded_metrics(design: Design, seed: int, removals: GuardedRuns) -> GuardedMetrics:
-    """Return the guardrails of a design; what they do is written into `removals`."""
+    """Return the guardrails of a design; the arms that they remove are written into `removals`."""
     means = removals.means
     kinds: list[Family] = []
     rows, judged, harmed_by, worlds, means_of, seeds = [], [], [], [], [], []
@@ -152,7 +152,7 @@ def guarded_metrics(design: Design, seed: int, removals: GuardedRuns) -> Guarded
 
 
 def seed_guards(guards: GuardTables, run: int) -> None:
-    """Begin the streams of a run's guardrails."""
+    """Set the random streams of a run's guardrails to their beginning."""
     for rail in range(len(guards.seeds)):
         seed_stream(guards.streams[rail], 0, guards.seeds[rail], np.uint64(run))
 
@@ -160,14 +160,14 @@ def seed_guards(guards: GuardTables, run: int) -> None:
 def keep_guards(
     guards: GuardTables, test: FloatArray, marks: IntArray, row: int, count: int
 ) -> None:
-    """Write what the guardrails of a run have done into its row of the result."""
+    """Write into a run's row which arms its guardrails removed, and whether harm ended it."""
     guards.by_harm[row] = test[HARM] > 0.0
     for arm in range(count):
         guards.removed_at[row * count + arm] = marks[REMOVED_AT][arm]
 
 
 def guard_source(guards: GuardTables, rail: int) -> NoiseSource:
-    """Return what the outcomes of a guardrail are drawn from."""
+    """Return the stream and the world from which a guardrail's outcomes are drawn."""
     _, cell, _, _, points, chances, ziggurat = guards.source
     streams, world, means = guards.streams[rail], guards.worlds[rail], guards.means[rail]
     return NoiseSource(streams, cell, world, means, points, chances, ziggurat)
@@ -175,7 +175,7 @@ def guard_source(guards: GuardTables, rail: int) -> NoiseSource:
 
 @lru_cache(maxsize=64)
 def observer_of(kinds: tuple[Family, ...]) -> Any:
-    """Return the function of (guards, which, arm, value) that adds an outcome to a block."""
+    """Return the function of (guards, rail, arm, value) that adds a guardrail's outcome."""
     observe_any = by_kind([kind.observe for kind in kinds])
 
     def observe(guards: GuardTables, rail: int, arm: int, value: float) -> None:

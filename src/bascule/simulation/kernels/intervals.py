@@ -53,12 +53,12 @@ BURST = 32
 """Number of outcomes drawn for a run at a time."""
 
 IDLE = -1
-"""The run of a lane that has nothing left to do."""
+"""Row of a lane (one of several interleaved runs) that has no run left to play."""
 
 SMALLEST_TABLE, LARGEST_TABLE = 1 << 12, 1 << 21
 
 SMALLEST_PART = 0.1
-"""Radii below this part of half the smallest gap are computed where they are needed."""
+"""Radii below this fraction of half the smallest gap are not tabulated: they are computed."""
 
 
 @called_rarely
@@ -71,7 +71,7 @@ def start_run(
     chunk: Chunk,
     row: int,
 ) -> None:
-    """Put a lane at the beginning of a run: no units, endless intervals, its own stream."""
+    """Start a run in a lane: without units, with unbounded intervals and the stream of the run."""
     seed_stream(streams, lane * WORDS, chunk.seed, np.uint64(chunk.first_run + row))
     clear(state[lane], arms, unseen_score)
 
@@ -85,7 +85,7 @@ def move_lane(
     source: int,
     target: int,
 ) -> None:
-    """Let one lane take over another's place."""
+    """Copy the run in lane `source` to lane `target`."""
     rows[target] = rows[source]
     units[target] = units[source]
     for i in range(WORDS):
@@ -103,7 +103,7 @@ def build(
     radius_of: Radius,
     fingerprint: str,
 ) -> Kernel:
-    """The loop for one rule; `fixed_arms` above 0 lets the compiler unroll the loops over arms.
+    """Build the loop for one rule; `fixed_arms` above 0 lets the compiler unroll loops over arms.
 
     With `endless` the loop computes each radius, without it looks them up in a table; each kind
     returns when an arm outgrows the table, or none does any more, for the other to go on.
@@ -142,7 +142,7 @@ def build(
             waiting += 1
             alive += 1
         while alive > 0 and control[STOP] == 0:
-            # A burst is as long as every lane can go without meeting the cap.
+            # A burst ends when the first lane reaches the cap on units.
             burst = min(BURST, max_units)
             longest = 0.0
             for lane in range(alive):
@@ -165,8 +165,8 @@ def build(
             for step in range(burst):
                 for lane in range(alive):
                     numbers = state[lane]
-                    # Asked when the lane's turn comes again, not right after the unit: by then
-                    # the arm's new ends have reached the cache, and nothing waits for them.
+                    # Decide at the lane's next turn, not right after the unit: by then the arm's
+                    # new bounds are in the cache, and the processor need not wait for them.
                     winner = decide(numbers, arms, sigma, threshold)
                     if winner != NOBODY and rows[lane] != IDLE:
                         taken = units[lane] + step
@@ -213,7 +213,7 @@ def build(
 
 
 def build_table(radius_of: Radius, fingerprint: str) -> Kernel:
-    """The loop that tabulates radii."""
+    """Build the loop that tabulates the radii of confidence intervals."""
 
     def tabulate(
         radii: FloatArray, sigma: float, factor: float, count: float, delta: float
@@ -226,12 +226,12 @@ def build_table(radius_of: Radius, fingerprint: str) -> Kernel:
 
 
 def _lanes(arms: int) -> int:
-    """Runs played at once: enough to hide latency, few enough to stay in the first cache."""
+    """Return how many runs to interleave: enough to hide latency, few enough for the L1 cache."""
     return max(4, min(16, 256 // arms))
 
 
 NO_TABLE = np.empty(0)
-"""Without a table every radius is computed."""
+"""An empty table, with which every radius is computed."""
 
 
 def interval_settings(
@@ -253,12 +253,12 @@ def tabulate_radii(radius_of: Radius, settings: IntervalSettings) -> None:
 
 
 def radius_numbers(settings: IntervalSettings) -> tuple[float, float, float, float]:
-    """Return what a radius depends on beside the units."""
+    """Return the arguments of a radius other than the number of units."""
     return settings.sigma, settings.factor, settings.constant, settings.delta
 
 
 class IntervalRuns(Runs):
-    """Runs of intervals that go by units alone, where a world is steady."""
+    """Runs of rules that compare intervals, in a steady world in which outcomes come at once."""
 
     def __init__(
         self,
@@ -284,7 +284,7 @@ class IntervalRuns(Runs):
 
     def _units_in_table(self, means: tuple[float, ...]) -> float:
         units, gap = 0.5 * SMALLEST_TABLE, min(rival_gaps(means))
-        # In the mean the intervals part when the leader's radius is this part of the gap.
+        # On average, intervals separate when the leader's radius is this fraction of the gap.
         parted = 0.5 * max(SMALLEST_PART, 1.0 - 1.0 / self.numbers.alpha) * gap
         radius_of, numbers = self.procedure.shape.radius, radius_numbers(self.numbers)
         while units < LARGEST_TABLE and radius_of(units, *numbers) > parted:
@@ -302,13 +302,13 @@ class IntervalRuns(Runs):
 
     @property
     def functions(self) -> tuple[Any, ...]:
-        """The functions of the rule that make up the loop."""
+        """The functions of the rule from which the loop is built."""
         return self.procedure.steps, self.procedure.shape.radius
 
     can_draw_sums = False
 
     def build(self, draws: Draws, by_sums: bool, endless: bool) -> Kernel:  # noqa: ARG002
-        """Return the loop, uncompiled; an endless one computes each radius."""
+        """Return the loop, uncompiled; if `endless`, it computes radii without a table."""
         steps, radius_of = self.functions
         return build(steps, self.arms, endless, draws, radius_of, "")
 
@@ -317,7 +317,7 @@ class IntervalRuns(Runs):
         return (self.numbers._replace(radii=NO_TABLE) if endless else self.numbers,)
 
     def scratch(self, lanes: int = 1) -> tuple[AnyArray, ...]:
-        """Return the arrays that the loop works in."""
+        """Return the work arrays of the loop."""
         return (
             np.empty((lanes, ROWS, self.arms)),
             np.empty(WORDS * lanes, np.uint64),
@@ -327,7 +327,7 @@ class IntervalRuns(Runs):
         )
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
-        """Play some of the runs; with none, only compile."""
+        """Play `runs` runs from number `first_run` on; with 0 runs, only compile the loop."""
         before = (*self.scratch(min(_lanes(self.arms), max(runs, 1))), self.arms)
         chunk, columns = self.order(first_run, runs, control)
         arguments = (*before, chunk, self.numbers, columns)

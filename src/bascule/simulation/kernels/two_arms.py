@@ -1,5 +1,5 @@
 # mypy: disable-error-code="arg-type"
-"""The loop for two arms that compare intervals: one run after the other, held in registers.
+"""The loop for rules that compare the intervals of two arms, with each run held in registers.
 
 Who gets the next unit is a branch here, not an address: a processor guesses it, goes on with the
 guess, and draws the next outcome meanwhile. `kernels.intervals` has the loop for any number of
@@ -42,7 +42,7 @@ OUTGROWN = -9
 
 
 def fits_registers(steps: Steps) -> bool:
-    """Whether a rule only reads its state to decide, so that the state need not be in memory.
+    """Return whether a rule's decision changes no state, so that registers can hold the state.
 
     A rule that takes arms out while the test goes on writes into its state.
     """
@@ -50,7 +50,7 @@ def fits_registers(steps: Steps) -> bool:
 
 
 def build(steps: Steps, endless: bool, draws: Draws, radius_of: Radius, fingerprint: str) -> Kernel:
-    """The loop for one rule that `fits_registers`, called as those of `kernels.intervals` are.
+    """Build the loop for a rule that `fits_registers`; it is called as that of `intervals.build`.
 
     With `endless` the loop computes each radius. Without it radii are looked up in a table, and a
     run with an arm that outgrows it ends as `OUTGROWN`, for the other loop to play it.
@@ -100,7 +100,7 @@ def build(steps: Steps, endless: bool, draws: Draws, radius_of: Radius, fingerpr
                         number = outside_layer(streams, 0, layer, number, ziggurat)
                         a, b, c, counter = streams[0], streams[1], streams[2], streams[3]
                         layer = DONE
-                    # No call in here, so that all numbers of the test stay in registers.
+                    # This loop calls only inlined functions, so that the test stays in registers.
                     for _ in range(last - taken):
                         if highest((score_0, score_1), 2) == 1:
                             units_1 += 1.0

@@ -1,4 +1,4 @@
-"""Units kept as sums of powers of their ages, and the noise in their mean of means.
+"""Recurring outcomes without a number for each unit: units as sums of powers of their ages.
 
 A unit gives an outcome at the stage where it arrives and at every later one. At every stage a loop
 needs the sum over units of the average noise of each unit. A unit's average at age a has the
@@ -29,7 +29,7 @@ from bascule.simulation.random import WordArray, fill_normals
 from bascule.simulation.recurrent.kernel import CLOCK, SUM, UNITS, Crowd
 
 LOG_GONE = math.log(1e-20)
-"""A term is skipped once its powers since the last arrival are below this."""
+"""Log of the power of a term, counted from the last arrival, below which the term is skipped."""
 
 HEAD, VALUES, STEPS = range(3)
 """The rows of an arm's memory."""
@@ -49,14 +49,14 @@ of a first outcome, and the standard deviation at a clock of 1 over that of the 
 
 
 def tables(nodes: FloatArray, weights: FloatArray) -> FloatArray:
-    """What `advance` needs of `1 / age = sum of weight * node ** (age - 2)` from age 2 on.
+    """Return the table of `1 / age = sum of weight * node ** (age - 2)` that `advance` uses.
 
     The nodes fall, and the first is 1; the weights are positive. A column is a term. The rows are
     the nodes, their square roots, and for how many stages without arrivals a term matters; then, of
     a unit that arrives, the standard deviation of each term, the variance that the next stage adds
     to it, and the standard deviation of what no term accounts for.
     """
-    # One step back from age 2 the sum is below 1; the first outcome has some noise of its own.
+    # At age 1 the sum is below 1; noise of its own makes up the variance of a first outcome.
     joining = weights / nodes
     lasts = np.full(len(nodes), math.inf)
     lasts[1:] = LOG_GONE / np.log(nodes[1:])
@@ -75,12 +75,12 @@ def new_memory(arms: int, terms: int) -> FloatArray:
 
 
 def clear(memory: FloatArray) -> None:
-    """Begin again without units."""
+    """Empty the memory: a run begins without units."""
     memory[:] = 0.0
 
 
 def draws(memory: FloatArray, arm: int, table: FloatArray, arrivals: float) -> int:
-    """Count a stage and return how many standard normals its `advance` uses."""
+    """Prepare a stage of an arm; return how many standard normals its `advance` uses."""
     terms = table.shape[1]
     active = int(memory[arm, HEAD, ACTIVE])
     if arrivals > 0.0:
@@ -101,7 +101,7 @@ def draws(memory: FloatArray, arm: int, table: FloatArray, arrivals: float) -> i
 def advance(
     memory: FloatArray, arm: int, table: FloatArray, arrivals: float, normals: FloatArray
 ) -> float:
-    """One stage: everybody ages, `arrivals` units join, all give an outcome.
+    """Play one stage of an arm: units age, `arrivals` units join, and all give an outcome.
 
     Returns the sum over units of the averages of their noises. The standard normals are as many as
     `draws` has said.
@@ -128,11 +128,11 @@ def advance(
 
 
 NOTHING = 1e-100
-"""Too little to change a clock; smaller numbers still are handled slowly by processors."""
+"""Values below this are set to 0: they change nothing, and tiny numbers slow processors down."""
 
 
 def following(arm: int, arms: int) -> int:
-    """The arm after this one; the first after the last.
+    """Return the arm after this one; the last arm is followed by the first.
 
     >>> following(0, 2), following(1, 2)
     (1, 0)
@@ -165,7 +165,7 @@ def advance_means(
     ziggurat: FloatArray,
     tallies: FloatArray,
 ) -> None:
-    """Everybody gives an outcome; an arm's clock is its number of units."""
+    """Play a stage in which all units count equally: an arm's clock is its number of units."""
     arm = int(memory[0, HEAD, LATEST])
     for _ in range(arms):
         came = memory[arm, HEAD, CAME]
@@ -192,7 +192,7 @@ def advance_precise(
     ziggurat: FloatArray,
     tallies: FloatArray,
 ) -> None:
-    """Everybody gives an outcome; an arm's sum is a Brownian motion at its clock.
+    """Play a stage with precisions as weights: an arm's sum is a Brownian motion at its clock.
 
     The sum holds the units' effects and their noise: the effects that they joined with are not
     used.

@@ -25,8 +25,8 @@ from bascule.core.types import FloatArray
 
 FINEST, COARSEST = 1e-7, 1e-2
 LONGEST = 10**8
-"""A node close to 1 is known to one part in 1e16, its power at the longest horizon to one in 1e8:
-finer than the finest accuracy."""
+"""Maximum horizon: a node close to 1 has a rounding error of 1e-16, so its power there has one of
+1e-8, which is finer than the finest accuracy."""
 
 SPACING, FASTEST, GAP, REACH = 1.32, 0.42, 0.24, 1.13
 """Where the search starts: the spacing of the logs of the rates, the largest of them, how much
@@ -36,18 +36,18 @@ FEW_AGES = 8
 """Maximum age up to which every age has its own term."""
 
 STRIDE = 1.5
-"""By how much the log of the horizon shrinks at a time."""
+"""How much the log of the horizon decreases in each step of the continuation."""
 
 ROUNDING = 1e-12
 LEVELLINGS = 9
 DAMPING = 30.0
 FINE, COARSE = 24, 12
-"""Ages to an e-fold that the fit looks at, at the end and on the way there: so few that the linear
-algebra is hardly worth a second thread."""
+"""Ages per factor e of the age that the final fit uses, and that earlier ones use: so few that the
+linear algebra is hardly worth a second thread."""
 
 ALL_AGES = 4096
 CHECKED = 512
-"""The accuracy is measured at every age up to the first, then at the second's number an e-fold."""
+"""Accuracy is measured at every age up to `ALL_AGES`, then at `CHECKED` ages per factor e."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +67,11 @@ class ExponentialSum:
 
     @property
     def terms(self) -> int:
-        """How many powers there are."""
+        """Number of powers."""
         return len(self.nodes)
 
     def at(self, ages: FloatArray) -> FloatArray:
-        """The sum at some ages.
+        """Return the values of the sum at some ages.
 
         >>> fit(1000).at(np.array([1.0, 8.0, 1000.0])).round(5)
         array([1.   , 0.125, 0.001])
@@ -83,7 +83,7 @@ class ExponentialSum:
 def fit(
     horizon: int, accuracy: float = 1e-5, shift: float = 0.0, differences: bool = False
 ) -> ExponentialSum:
-    """About the fewest terms that give `1 / (age + shift)` with this relative error.
+    """Approximate `1 / (age + shift)` to this relative error with about the fewest terms.
 
     The ages are those from 1 to `horizon`. With `differences` the function is `1 / (age + shift)`
     minus its value at the next age.
@@ -103,7 +103,7 @@ def fit(
 
 
 def checked_shift(shift: float) -> float:
-    """Accept a shift that keeps the function positive and falling.
+    """Return a shift as a float; raise `InputError` if it is negative.
 
     >>> checked_shift(2)
     2.0
@@ -118,7 +118,7 @@ def checked_shift(shift: float) -> float:
 @lru_cache(maxsize=256)
 def _fewest_terms(horizon: int, accuracy: float, shift: float, differences: bool) -> ExponentialSum:
     reach = math.log((horizon + shift) / (1.0 + shift))
-    # What the error of the best sum was seen to be; the loop makes up for where it is too hopeful.
+    # An empirical estimate of the terms needed; the loop adds terms where it is too low.
     guess = 0.65 + (3.0 - math.log(accuracy)) * (reach + 0.2) / math.pi**2
     fewest = 2.0 + (reach - REACH + FASTEST - GAP) / SPACING
     terms = math.ceil(max(2.0, fewest, guess - 0.5)) if reach > accuracy else 1
@@ -133,7 +133,7 @@ def _fewest_terms(horizon: int, accuracy: float, shift: float, differences: bool
 def fit_terms(
     horizon: int, terms: int, shift: float = 0.0, differences: bool = False
 ) -> ExponentialSum:
-    """The best sum with this number of terms, to about one in a hundred of its error.
+    """Return a sum with this number of terms; its error is about 1 % above the least possible.
 
     >>> fit_terms(horizon=1000, terms=10).accuracy < 7e-5
     True
@@ -141,7 +141,7 @@ def fit_terms(
     if terms == 1:
         return _with_weights(horizon, shift, differences, np.ones(1))
     if horizon <= FEW_AGES or terms >= horizon:
-        # As many terms as ages: any nodes will do, and evenly spaced ones are the least alike.
+        # With as many terms as ages any nodes are exact; evenly spaced ones are the most distinct.
         nodes = np.linspace(1.0, 0.0, horizon, endpoint=False)
         return _with_weights(horizon, shift, differences, nodes)
     places = FASTEST - SPACING * np.arange(terms - 2, -1, -1.0)
@@ -150,11 +150,11 @@ def fit_terms(
     end = math.log((horizon + shift) / (1.0 + shift))
     if start < end:
         raise InputError("terms", f"{terms} terms are too few for ages up to {horizon}: give more")
-    # In units of 1 + shift, `1 / (age + shift)` is one over something that starts at 1 again.
+    # With ages in units of 1 + shift, `1 / (age + shift)` is again 1 over a number from 1 on.
     places -= math.log1p(shift)
     strides = math.ceil((start - end) / STRIDE)
     stride = (start - end) / max(1, strides)
-    # Of a stretch that shrinks, the end moves most; later strides move as the one before did.
+    # As the horizon decreases the smallest rate moves most; later strides repeat the last move.
     drift = stride * (places[-1] - places) / max(1.0, places[-1] - places[0])
     for i in range(strides + 1):
         last = i == strides
@@ -178,21 +178,21 @@ def _some_ages(horizon: float, density: int) -> FloatArray:
 
 
 def _target(ages: FloatArray, shift: float, differences: bool) -> FloatArray:
-    """The function that a sum of powers is for."""
+    """Return the values of the function that a sum of powers approximates."""
     return 1.0 / ((ages + shift) * (ages + shift + 1.0) if differences else ages + shift)
 
 
 def _columns(
     ages: FloatArray, target: FloatArray, emphasis: FloatArray, rates: FloatArray
 ) -> FloatArray:
-    """What a unit of weight adds at each age, relative to the function, times the emphasis."""
+    """Return each power at each age, relative to the target function, times the emphasis."""
     powers: FloatArray = np.exp(np.multiply.outer(1.0 - ages, rates))
     powers *= (emphasis / target)[:, np.newaxis]
     return powers
 
 
 def _project(columns: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Least squares: an orthonormal basis of the columns, their weights, and what is left."""
+    """Solve least squares: return an orthonormal basis of the columns, weights, and residuals."""
     sizes = columns.max(axis=0)
     basis, triangle = np.linalg.qr(columns / sizes)
     shares = basis.T @ target
@@ -202,7 +202,7 @@ def _project(columns: FloatArray, target: FloatArray) -> tuple[FloatArray, Float
 def _gauss_newton(
     ages: FloatArray, target: FloatArray, emphasis: FloatArray, places: FloatArray, steps: int
 ) -> FloatArray:
-    """Move the logs of the rates towards the least emphasised squared relative error.
+    """Move the logs of the rates to reduce the sum of squared relative errors times the emphasis.
 
     The weights are always the best ones for the rates at hand, so only the part of a move matters
     that they cannot make up for; damping grows when a step fails.
@@ -234,7 +234,7 @@ def _gauss_newton(
 def _level(
     ages: FloatArray, target: FloatArray, emphasis: FloatArray, places: FloatArray, steps: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Rates and weights whose largest error is about the smallest; without steps, rates as given.
+    """Return rates and weights that nearly minimise the largest error; 0 steps keep the rates.
 
     Lawson's method: emphasise the ages where the error is large, fit again, and keep the best. The
     error of an age stands here for the largest on the arc between two zeros that it lies on.
@@ -247,7 +247,7 @@ def _level(
         largest = np.maximum.reduceat(np.abs(rest / emphasis), starts)
         if largest.max() < smallest:
             smallest, best = largest.max(), (rates, weights)
-        # Rounding is no error to be levelled, and no age may fall out of sight.
+        # `ROUNDING` keeps rounding errors from being levelled, and every emphasis above 0.
         arcs = np.repeat(largest, np.diff(np.append(starts, len(ages)))) + ROUNDING
         emphasis = emphasis * np.sqrt(arcs / arcs.max())
         places = _gauss_newton(ages, target, emphasis, places, steps)
@@ -257,7 +257,7 @@ def _level(
 def _with_weights(
     horizon: int, shift: float, differences: bool, nodes: FloatArray
 ) -> ExponentialSum:
-    """The sum on given nodes, the first of which is 1."""
+    """Return the sum with the best weights for given nodes, the first of which is 1."""
     ages = _some_ages(horizon, FINE)
     emphasis = np.sqrt(np.gradient(np.log(ages + shift))) if horizon > 1 else np.ones(1)
     places = np.log(-np.log(nodes[1:]))

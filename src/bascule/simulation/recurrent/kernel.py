@@ -1,4 +1,4 @@
-"""The loop for recurring outcomes, a stage at a time, and the radii that it looks up.
+"""The loop that plays recurring outcomes a stage at a time, and its tables of radii.
 
 A loop asks for the radius of every arm at every stage. Those of the paper are computed. Those of a
 mixture, which take longer, depend on the clock, any number: a table at clocks that grow by a fixed
@@ -46,20 +46,20 @@ Find = Callable[[FloatArray, int, float, float, float, float, float], float]
 """(radii, number of the look, units, clock, sigma_unit, sigma_noise, level) -> the radius."""
 
 OCTAVE, OCTAVES = 16, 64
-"""Clocks in the table between one and twice that, and how often they double."""
+"""Clocks tabulated for each doubling of the clock, and the number of doublings in the table."""
 
 POINTS = OCTAVE * OCTAVES
-"""Clocks in the table of one look."""
+"""Number of clocks that are tabulated for one look at the data."""
 
 FIRST_CLOCK = 0.125
-"""Well below any clock that an arm has by the time it has a radius."""
+"""Smallest clock (an arm's total weight) in the table, below that of any arm with a radius."""
 
 PER_LOG = OCTAVE / math.log(2.0)
 
 
 @lru_cache(maxsize=16)
 def computed(radius_of: UnitRadius) -> Find:
-    """The radius itself."""
+    """Return the function that computes a radius without a table."""
 
     def find(
         radii: FloatArray,  # noqa: ARG001
@@ -84,7 +84,7 @@ def by_clock(
     sigma_noise: float,  # noqa: ARG001
     level: float,  # noqa: ARG001
 ) -> float:
-    """From a table by the clock, with a row for each look.
+    """Look up a radius by an arm's clock, in a table with a row for each look at the data.
 
     The table holds the radius times the root of the clock, which changes little.
     """
@@ -103,7 +103,7 @@ def by_clock(
 
 
 def build_by_clock(radius_of: UnitRadius, fingerprint: str) -> Kernel:
-    """The loop that fills a table by the clock, a row for each look, up to `last` in each."""
+    """Build the loop that tabulates radii by clock: a row for each look, filled up to `last`."""
 
     def tabulate(
         radii: FloatArray,
@@ -134,7 +134,7 @@ lies from its arm's, the sum of its deviations, and, where outcomes may be missi
 
 WEIGHTS, SHARES = range(2)
 """The rows of the table of `EVERY_OUTCOME`, by the number of outcomes of a unit: its weight, and
-the weight over the number."""
+that weight divided by the number."""
 
 UNITS, CLOCK, SUM = range(3)
 """The rows of the tallies, with a column for each arm: its units, its clock, and the weighted sum
@@ -142,7 +142,7 @@ of deviations from its mean."""
 
 
 class Crowd(NamedTuple):
-    """How the units of a run are kept.
+    """Functions that keep the units of a run and draw their outcomes.
 
     `clear` is given the memory. `join` is given (memory, unit, arm, stage, effect), where unit
     counts from 0 and `effect` is how far the unit's own mean lies from its arm's. `advance` is
@@ -157,11 +157,11 @@ class Crowd(NamedTuple):
 
 
 def clear_members(memory: FloatArray) -> None:
-    """Nobody is there; what the memory holds is never read."""
+    """Do nothing: what earlier runs left in the memory is never read."""
 
 
 def join_members(memory: FloatArray, unit: int, arm: int, stage: int, effect: float) -> None:
-    """Write a new unit down."""
+    """Write a new unit into the memory."""
     memory[unit, 0, ARM] = arm
     memory[unit, 0, ARRIVAL] = stage
     memory[unit, 0, EFFECT] = effect
@@ -205,7 +205,7 @@ EVERY_OUTCOME = Crowd(clear_members, join_members, advance_members)
 
 
 class UnitSettings(NamedTuple):
-    """The settings of the loop, without the runs to play."""
+    """Settings of the loop for recurring outcomes; the runs to play are given separately."""
 
     max_units: int
     room: int
@@ -231,7 +231,7 @@ def build(
     fixed_arms: int,
     fingerprint: str,
 ) -> Kernel:
-    """The loop for one rule; `fixed_arms` above 0 lets the compiler unroll the loops over arms.
+    """Build the loop for one rule; `fixed_arms` above 0 lets the compiler unroll loops over arms.
 
     The loop plays from the row in `WAITING` on. A run that needs more room than it has is left
     unfinished: the loop returns with its row in `WAITING` and 1 in `ALIVE`, and can be called again
@@ -349,7 +349,7 @@ def build(
 
 
 def build_tables(weight: Weight, fingerprint: str) -> Kernel:
-    """The loop that writes the table of `EVERY_OUTCOME`."""
+    """Build the loop that computes the table of `EVERY_OUTCOME`."""
 
     def tabulate(table: FloatArray, sigma_unit: float, sigma_noise: float) -> None:
         made_of = fingerprint  # noqa: F841

@@ -45,11 +45,11 @@ EngineName = Literal["fast", "plain"]
 """How units are played: by sums of powers, or outcome by outcome."""
 
 UNSEEN = 1e-4
-"""How far, relative to itself, the spread of an arm's mean may be off at the horizon: so little
-that runs by the million would be needed to notice."""
+"""Relative error allowed for the spread of an arm's mean at the horizon: so small that only
+millions of runs would reveal it."""
 
 FINER, COARSER = 1e-3, 1e-2
-"""The accuracy of the sums of powers, at least and at most, whatever the horizon."""
+"""Smallest and largest relative error that is asked of the sums of powers, at any horizon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Plain:
     crowd: Crowd = EVERY_OUTCOME
 
     def room(self, expected: float) -> float:
-        """Little, since a run that needs more costs little up to there."""
+        """Return for how many units to make room: few, as playing a run again is cheap."""
         return max(256.0, 2.0 * expected)
 
     def memory(self, arms: int, room: int) -> FloatArray:  # noqa: ARG002
@@ -77,21 +77,21 @@ class Plain:
         return table
 
     def accuracy(self, room: int) -> float:  # noqa: ARG002
-        """Nothing is approximated."""
+        """Return 0, as nothing is approximated."""
         return 0.0
 
     def find(self, radius_of: UnitRadius) -> Find:
-        """As the rule has it."""
+        """Return the function that computes the radius of the rule."""
         return computed(radius_of)
 
     def radii(self, radius_of: UnitRadius, room: int, looks: int, level: float) -> FloatArray:  # noqa: ARG002
-        """None are kept."""
+        """Return an empty table: every radius is computed."""
         return np.empty(0)
 
 
 @dataclass(frozen=True, slots=True)
 class Fast(Plain):
-    """Units as sums of powers of their ages; noise and units are normal."""
+    """Settings for simulating units as sums of powers of their ages; all noise is normal."""
 
     name: EngineName = "fast"
 
@@ -99,20 +99,20 @@ class Fast(Plain):
         object.__setattr__(self, "crowd", MEANS if self.even else PRECISE)
 
     def room(self, expected: float) -> float:
-        """Ample, since four times the room takes two more terms."""
+        """Return for how many units to make room: many, as a fourfold takes just two more terms."""
         return math.inf if math.isnan(expected) else max(1024.0, 8.0 * expected)
 
     @property
     def even(self) -> bool:
-        """Whether all units count the same, and the clock is their number."""
+        """Whether all units have the same weight, so that an arm's clock is its number of units."""
         return self.weight is equal_weight or self.outcome.unit_spreads[1] == 0
 
     def memory(self, arms: int, room: int) -> FloatArray:
-        """Return the memory of a run: an entry for each arm, whatever its units."""
+        """Return the memory of a run: an entry for each arm, however many units it has."""
         return new_memory(arms, len(self._powers(room)[0]))
 
     def table(self, room: int) -> FloatArray:
-        """Return what the crowd needs of the powers."""
+        """Return the table of nodes and weights that the crowd uses."""
         nodes, weights, _ = self._powers(room)
         if self.even:
             return noise_tables(np.array(nodes), np.array(weights))
@@ -142,12 +142,12 @@ class Fast(Plain):
 
     @property
     def _spreads(self) -> tuple[float, float]:
-        """Standard deviations of the units and of their noise, over the larger one."""
+        """Standard deviations of the units and of their noise, over that of the outcome model."""
         of_unit, of_noise = self.outcome.unit_spreads
         return of_unit / self.outcome.sigma, of_noise / self.outcome.sigma
 
     def _accuracy_wanted(self, room: int) -> float:
-        """An error that hardly moves the spread of a mean at the horizon.
+        """Return an error of the powers that hardly changes the spread of a mean at the horizon.
 
         With n units of all ages the units' own means have the variance `sigma_unit**2 / n` in the
         mean of their means, and the noise `sigma_noise**2 * log(n) / n**2`. With precisions as
@@ -161,7 +161,7 @@ class Fast(Plain):
         return min(COARSER, max(FINER, 2.0 * UNSEEN * (of_unit + of_noise) / of_noise))
 
     def _powers(self, room: int) -> tuple[tuple[float, ...], tuple[float, ...], float]:
-        """Nodes, weights and accuracy for `1 / age`, or for what a unit's weight gains, from age 2.
+        """Return nodes, weights and accuracy for `1 / age`, or for the growth of a unit's weight.
 
         With few ages the weights need not be positive: a longer horizon costs no more terms.
         """
@@ -170,7 +170,7 @@ class Fast(Plain):
             return (1.0,), (0.0,), 0.0
         shift = 1.0 if self.even else of_noise / of_unit if of_unit else math.inf
         if shift > 1e16:
-            # So little does a unit's own mean matter that every outcome counts the same.
+            # Units hardly differ in their means, so that every outcome has the same weight.
             return (1.0,), (1.0 / of_noise,), 0.0
         ages = max(FEW_AGES + 1, room - 1)
         powers = fit(ages, self._accuracy_wanted(room), shift, differences=not self.even)
@@ -179,7 +179,7 @@ class Fast(Plain):
 
 
 MORE = 4
-"""How many times more room a run gets that has used up what it had."""
+"""Factor by which the room for units grows when a run has used it up."""
 
 
 class UnitRuns(Runs):

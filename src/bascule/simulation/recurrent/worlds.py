@@ -1,4 +1,4 @@
-"""Units in worlds: trends, missing outcomes, heavier noise, and arrivals that go with the outcome.
+"""Recurring outcomes in worlds with trends, missing outcomes, heavy tails or related arrivals.
 
 Each outcome of each unit is drawn. A trend adds to all outcomes of a stage; `arrivals` adds to a
 unit what the trend is at its arrival, and the unit keeps it. A unit is counted from its first
@@ -51,7 +51,7 @@ def check_units_world(world: World, outcome: Outcome) -> None:
 
 
 def crowd_in(world: World, outcome: Outcome) -> Crowd:
-    """Return how units are drawn in a world; `EVERY_OUTCOME` where it is a steady one."""
+    """Return how units are drawn in a world; `EVERY_OUTCOME` if the world is steady."""
     if world.plain_for(outcome):
         return EVERY_OUTCOME
     numbers = world.noise.numbers if world.noise is not None else {}
@@ -75,7 +75,7 @@ def drift(wave: bool, size: float, span: float, stage: float) -> float:
 def _crowd(
     trend: Trend | None, arrivals: Trend | None, missing: float, spread: float, df: float
 ) -> Crowd:
-    """Return the crowd for the numbers of a world; a spread of 0 is that of the design."""
+    """Return how units are drawn in such a world; if `spread` is 0, the design's is used."""
     moved, moved_wave, moved_size, moved_span = _numbers(trend)
     joined, joined_wave, joined_size, joined_span = _numbers(arrivals)
 

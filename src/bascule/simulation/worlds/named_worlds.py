@@ -17,16 +17,16 @@ from bascule.core.outcomes.noise import StudentT
 from bascule.simulation.worlds.world import Change, Delay, Trend, World
 
 WAIT = 200
-"""Units in a batch, and units assigned while an outcome is under way."""
+"""Units in a batch, and the delay of an outcome in units."""
 
 PROMPT, LATE = 600, 3000
-"""Units assigned while an outcome is under way that comes sooner or later than others."""
+"""Delays, in units, of the outcomes that come sooner and of those that come later."""
 
 ROOM = 0.8
-"""The part of the way to the limit of the outcomes that a trend may go."""
+"""Largest trend, as a fraction of the distance from the means to a limit of the outcomes."""
 
 SMALLEST_GAP = 0.1
-"""The change, in standard deviations, of an arm that is as good as the others."""
+"""Gap, in standard deviations, that a change assumes if the best means are equal."""
 
 Maker = Callable[[World, float], World]
 """(world, spread of its outcomes) -> the world of that name."""
@@ -74,7 +74,7 @@ def heavy_tails(world: World, spread: float) -> World:
 
 
 def batches(world: World, spread: float) -> World:  # noqa: ARG001
-    """Outcomes can be seen when another 200 units are complete."""
+    """Outcomes are reported in batches, after every 200 units."""
     return replace(world, batch=WAIT)
 
 
@@ -125,11 +125,11 @@ NAMED: dict[str, Maker] = {
     "missing": missing,
     "null": null,
 }
-"""Every world that has a name."""
+"""Functions that make the named worlds, by name."""
 
 
 def named_world(name: str, base: World, outcome: Outcome, lowest: bool = False) -> World:
-    """The world of a name, made from one that has means; `null+rising` is both in turn.
+    """Return a named world made from a base world; names are combined as in `null+rising`.
 
     With `lowest` the arm with the lowest mean is the best.
 
@@ -154,7 +154,7 @@ def named_world(name: str, base: World, outcome: Outcome, lowest: bool = False) 
 
 
 def _with_trend(world: World, trend: Trend) -> World:
-    """The world with a trend, which limited outcomes shorten so that no mean meets a limit."""
+    """Return the world with a trend, made smaller if a mean would reach a limit of outcomes."""
     lowest, highest = trend.extremes
     assert world.noise is not None
     room = math.inf

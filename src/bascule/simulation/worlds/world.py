@@ -36,7 +36,7 @@ MOST_UNDER_WAY = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """A movement that all arms share; at time t it adds to every mean.
+    """A trend that all arms share: at time t it adds the same amount to every mean.
 
     "fading" adds `size exp(-t / span)`, and "wave" adds `size sin(2 pi t / span)`.
 
@@ -92,7 +92,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """Outcomes that arrive late: after `mean` more units were assigned.
+    """A delay of outcomes, which arrive when `mean` more units have been assigned.
 
     - `mean`: the delay, in units.
     - `kind`: "fixed", or "random", which is exponential.
@@ -145,7 +145,7 @@ class Delay:
         )
 
     def events_of(self, arms: int) -> tuple[float, ...]:
-        """Return how long the events of each arm take on average; nothing without events.
+        """Return the mean time to an event in each arm; an empty tuple if there are no events.
 
         >>> Delay(35_000, events=5_000).events_of(2)
         (5000.0, 5000.0)
@@ -163,7 +163,7 @@ class Delay:
 
     @property
     def longest(self) -> float:
-        """Units after which an outcome has come, or never will."""
+        """Maximum number of units that a run waits for an outcome."""
         length = self.mean * max(1.0, self.high_outcomes)
         if self.kind == "random":
             length *= LONGEST_EXPONENTIAL
@@ -190,7 +190,7 @@ PARTS: dict[str, Any] = {
     "delay": Delay,
     "arrivals": Trend,
 }
-"""What a world can be made of besides numbers."""
+"""Types of the parts of a world that are not numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +283,7 @@ class World:
         return tuple(changed)
 
     def at(self, units: int) -> tuple[float, ...]:
-        """The means in force, trend apart, for the last of this many units.
+        """Return the means, without the trend, that apply to the last of this many units.
 
         >>> World([0, 1], change=Change(0, by=2, at=10)).at(10)
         (0.0, 1.0)
@@ -292,7 +292,7 @@ class World:
 
     @property
     def extras(self) -> tuple[str, ...]:
-        """Whatever there is beyond means and the noise of a design, in words."""
+        """The parts of the world that its design does not assume, each in words."""
         parts = [part.words for part in (self.noise, self.trend, self.change) if part is not None]
         if self.arrivals is not None:
             parts.append(f"units that arrive at t keep a {self.arrivals.words}")
@@ -307,7 +307,7 @@ class World:
         return tuple(parts)
 
     def with_window(self, seconds: float) -> World:
-        """Return the world in which outcomes are known when a conversion window closes.
+        """Return the world with a delay as long as a conversion window.
 
         A delay that it has already stays, and nothing changes without `units_per_day`.
 
@@ -320,11 +320,11 @@ class World:
 
     @property
     def words(self) -> str:
-        """The world in words, its means apart."""
+        """The world in words, without its means."""
         return "; ".join(self.extras) or "steady"
 
     def plain_for(self, outcome: Outcome) -> bool:
-        """Whether this is the world that a design with this outcome model expects.
+        """Return whether the world meets all assumptions of a design with this outcome model.
 
         >>> from bascule.core.outcomes import Gaussian
         >>> World([0, 1], batch=2).plain_for(Gaussian(1))
@@ -335,7 +335,7 @@ class World:
         return expected and not replace(self, noise=None, means=self.start).extras
 
     def for_outcome(self, outcome: Outcome, arms: int) -> World:
-        """Return the world with its noise written out, checked against a design."""
+        """Return the world checked against a design, with the noise of `outcome` if it has none."""
         if len(self.start) != arms:
             raise InputError(
                 "means",
@@ -359,7 +359,7 @@ class World:
         return replace(self, noise=noise)
 
     def _check_limits(self, noise: Noise, outcome: Outcome) -> None:
-        """Refuse movements that limited outcomes cannot follow."""
+        """Raise `InputError` if outcomes within limits cannot follow the trend or the change."""
         if not noise.follows_mean:
             if (self.trend or self.change) and outcome.limited:
                 raise InputError(
@@ -378,7 +378,7 @@ class World:
                 )
 
     def reflected(self, outcome: Outcome) -> World:
-        """Return the world in which each outcome is turned round within the limits of its noise.
+        """Return the world with outcomes reflected about the middle of their limits, or about 0.
 
         What was high is low: a test that looks for the highest mean there is one that looks for
         the lowest here.

@@ -1,4 +1,4 @@
-"""Plays the runs of a simulation on the workers of an executor, which may be other machines."""
+"""Plays the runs of a simulation on the workers of an executor, on this or other machines."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from bascule.simulation.runs import Runs
 from bascule.simulation.worlds.world import World
 
 MOST_CHUNKS = 256
-"""Chunks that the runs are cut into, unless each would hold too many runs."""
+"""Number of chunks into which the runs are cut, unless `LARGEST_CHUNK` demands more."""
 
 LARGEST_CHUNK = 200_000
 """Maximum number of runs in a chunk, so that its result is only a few megabytes."""
 
 MOST_IN_FLIGHT = 64
-"""Chunks handed out at a time, so that answers waiting to be read do not fill the memory."""
+"""Maximum number of chunks handed out at a time, so that unread results do not fill the memory."""
 
 _EXECUTOR: ContextVar[Executor | None] = ContextVar("executor", default=None)
 
@@ -49,7 +49,7 @@ def current_executor() -> Executor | None:
 
 
 def reflected_world(design: Design, world: World) -> World:
-    """Return the world that the increasing form of a design meets."""
+    """Return the world for `design.increasing`: reflected if the design's goal is to decrease."""
     return world if design.goal == "increase" else world.reflected(design.outcome)
 
 
@@ -64,7 +64,7 @@ class Task:
 
     @property
     def increasing(self) -> tuple[Design, World]:
-        """The design and world to play: where the lowest mean is the best, both are reflected."""
+        """The design and world to play, both reflected if the lowest mean is the best."""
         return self.design.increasing, reflected_world(self.design, self.world)
 
     def play(self, first_run: int, runs: int) -> PlayedColumns:
@@ -81,7 +81,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class PlayedColumns:
-    """What runs gave, as numbers alone, and what playing them took."""
+    """Results of runs as plain arrays, with the steps and seconds that playing them took."""
 
     winners: IntArray
     times: IntArray
@@ -101,7 +101,7 @@ class PlayedColumns:
 def chunk_answers(
     executor: Executor, task: Task, runs: int, progress: Progress | None = None
 ) -> Generator[tuple[int, PlayedColumns]]:
-    """Have workers play chunks of the runs; yield their columns, with the first run, as it comes.
+    """Play chunks of the runs on workers; yield each finished chunk's first run and columns.
 
     The chunks depend on the number of runs alone. On an interruption the chunks that no worker has
     begun are cancelled.

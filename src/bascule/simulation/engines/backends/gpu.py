@@ -27,14 +27,14 @@ MOST_ARMS = 8
 """Maximum number of arms whose state fits into the fast memory of a GPU thread."""
 
 THREADS = 128
-"""Number of threads of a group: enough to hide latency, given the registers of a loop."""
+"""Number of threads in a block of the GPU: enough to hide latency, few enough for its registers."""
 
 LONGER_TABLE = 4.0
-"""How much longer a table of radii is on a GPU: a run that outgrows it is played by one thread, for
-which all others wait."""
+"""How many times longer a table of radii is on a GPU than on a CPU: all threads wait while the runs
+that outgrow the table are played again."""
 
 CHUNK = 1 << 22
-"""Number of runs started at a time; progress and interruptions are handled in between."""
+"""Number of runs started at a time; progress is reported between them."""
 
 _DEVICE: ContextVar[Device] = ContextVar("device", default="cpu")
 
@@ -56,7 +56,7 @@ def current_device() -> Device:
 
 
 def check_gpu(played: Runs) -> BlockRuns | IntervalRuns:
-    """Return runs that a GPU can play; refuse others, and machines without a GPU."""
+    """Return the runs if a GPU can play them; raise `InputError` if not, or if there is no GPU."""
     try:
         from numba import cuda
 
@@ -84,7 +84,7 @@ def play_on_gpu(
     precision: Precision = "single",
     progress: Progress | None = None,
 ) -> Effort:
-    """Play every run on the GPU, a thread each, into the columns of `played`.
+    """Play every run on the GPU, one thread per run; write results into the columns of `played`.
 
     Normals are drawn in single precision, and the sum of an arm's outcomes in a block at once,
     unless `precision` is "double", which draws what a CPU draws. Everything else is computed in
@@ -106,7 +106,7 @@ def play_on_gpu(
         if len(unfinished):
             units[unfinished], *again = _finish(played, draws, unfinished, numbers, columns)
         steps += int(units.sum())
-        # The call that starts a kernel returns at once, unless it has to compile it first.
+        # Starting a kernel takes hardly any time, unless it has to be compiled first.
         compiled = np.maximum(compiled, [taken[0], again[0]])
         kernel_seconds += taken[1] + again[1]
         if progress is not None:
@@ -122,7 +122,7 @@ def _launch(
     columns: tuple[IntArray, IntArray, IntArray],
     endless: bool = False,
 ) -> tuple[IntArray, float, float]:
-    """Play the runs of these numbers into columns.
+    """Play the runs with the given numbers, and write their results into columns.
 
     Returns the units that each of them took, the seconds until the kernel was started, and those
     that it ran.
@@ -157,7 +157,7 @@ def _finish(
     numbers: IntArray,
     columns: tuple[IntArray, IntArray, IntArray],
 ) -> tuple[IntArray, float, float]:
-    """Play runs that outgrew the table of radii again, from the start, and compute each radius.
+    """Play again, from the start and without a table of radii, the runs that outgrew the table.
 
     Returns what `_launch` does.
     """
@@ -179,7 +179,7 @@ def single_normals() -> Draws:
 
 
 _KERNELS: dict[tuple[Any, ...], Any] = {}
-"""Kernels that were built, by what they are made of."""
+"""Kernels built so far, by their functions, draws, number of arms and array shapes."""
 
 
 def _kernel(played: BlockRuns | IntervalRuns, draws: Draws, by_sums: bool, endless: bool) -> Any:

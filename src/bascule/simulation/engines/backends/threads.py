@@ -20,27 +20,27 @@ SMALLEST_CHUNK = 64
 PROGRESS_SECONDS = 0.1
 
 CALLED_RUNS, CALLED_UNITS = 5, 2000
-"""What is played uncompiled to find the function that divides by zero."""
+"""Numbers of runs, and of units in each, played uncompiled to find a division by zero."""
 
 Progress = Callable[[int], None]
-"""Called now and then with the number of finished runs."""
+"""A function that is called now and then with the number of finished runs."""
 
 Stages = Callable[[str, int, int], None]
-"""Called with what is being done, how much of it is done, and how much there is."""
+"""A function called with the name of a stage of work, the amount done, and the whole amount."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What playing took."""
+    """The simulated units (`steps`) and the seconds that playing the runs took."""
 
     steps: int
     compile_seconds: float
     kernel_seconds: float = 0.0
-    """How long a GPU computed, without the time that results take to travel."""
+    """Seconds that a GPU computed, without the transfer of results."""
 
 
 class Compiling:
-    """Whether a loop is being compiled, or read from the disk, for a bar that shows it."""
+    """A context that records since when loops are being compiled or loaded, for a progress bar."""
 
     def __init__(self) -> None:
         self._since: list[float] = []
@@ -53,12 +53,12 @@ class Compiling:
 
     @property
     def seconds(self) -> float:
-        """How long it has taken so far; 0 if there is nothing to compile."""
+        """Seconds since compilation began; 0 if nothing is being compiled."""
         return time.monotonic() - min(self._since) if self._since else 0.0
 
 
 compiling = Compiling()
-"""The loops of this process."""
+"""The compilation of loops in this process."""
 
 
 def available_threads() -> int:
@@ -79,7 +79,7 @@ def play_all(played: Runs, runs: int, threads: int, progress: Progress | None = 
 
 
 def _call_steps(played: Runs, runs: int) -> None:
-    """Play a few runs uncompiled: an error in a function of a rule then says where it is."""
+    """Play a few runs uncompiled: a division by zero in a rule's function then has a traceback."""
     design = replace(played.design, metrics=(), decides="primary")
     means = tuple(played.means.tolist())
     if design.procedure.counts != "stages":
@@ -112,7 +112,7 @@ def _play_all(played: Runs, runs: int, threads: int, progress: Progress | None) 
         try:
             _watch(futures, controls, progress)
         except BaseException:
-            # Tell the loops to stop, or leaving the pool would wait for them to the end.
+            # Stop the loops: otherwise leaving the pool would wait until all of them have finished.
             for control in controls:
                 control[STOP] = 1
             raise
@@ -129,7 +129,7 @@ def _watch(futures: set[Future[None]], controls: list[IntArray], progress: Progr
 
 
 def _chunks(runs: int, threads: int) -> Iterator[tuple[int, int]]:
-    # Few runs may be long ones: every thread gets its part of them.
+    # A few runs may take long: divide them evenly among all threads.
     smallest = min(SMALLEST_CHUNK, -(-runs // threads))
     size = max(smallest, -(-runs // (threads * CHUNKS_PER_THREAD)))
     for first in range(0, runs, size):

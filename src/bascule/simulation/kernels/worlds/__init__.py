@@ -1,1 +1,1 @@
-"""Loops in any world: a unit of a world, and the rules that play in it."""
+"""Compiled loops for any world: the functions that simulate a unit, and the loops of rules."""

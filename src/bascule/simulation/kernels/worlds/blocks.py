@@ -1,4 +1,4 @@
-"""Runs of rules in blocks, in any world: one after the other.
+"""Runs of rules in blocks, in any world, played one after the other.
 
 A block is folded in when all of its outcomes have come or are known to be missing, and after every
 block before it, whatever came first; a block with gaps counts with the outcomes that it has. The
@@ -104,21 +104,21 @@ from bascule.simulation.worlds.world import World
 
 
 class WorldLoop(NamedTuple):
-    """What a loop has to support: without parts that few tests need it compiles faster."""
+    """Features that a loop has to support; it compiles faster without those that few tests need."""
 
     units: UnitSteps
-    """What happens to a unit."""
+    """The functions that simulate a unit."""
     adjusts: bool
     """Whether outcomes are adjusted by covariates."""
     signals: bool
-    """Whether blocks go by early signals."""
+    """Whether the rule uses early signals, the events of windows that are still open."""
 
 
 def build(
     family: Family, kinds: tuple[Family, ...], course: Course, compiled_for: WorldLoop,
     fingerprint: str,
 ) -> Kernel:  # fmt: skip
-    """The loop for one family of evidence, and guardrails of any kinds.
+    """Build the loop for one kind of evidence, and for guardrails with the given kinds.
 
     A loop that does not adjust outcomes, or has no signals or guardrails, takes None in their
     place.
@@ -212,7 +212,7 @@ def build(
                             ahead = rounds * share * each / (share + 1.0)
                             add_to_pending(pending, count, front, ahead, 0.5 * rounds * each)
                     if enrols:
-                        # A batch stays as it was dealt, but for arms that are removed.
+                        # All blocks of a batch have the same sizes, except for removed arms.
                         size = 0
                         for arm in range(count):
                             arms[arm, BLOCK_UNITS] = sizes[arm]
@@ -225,11 +225,11 @@ def build(
                         dealt = 0
                         left -= 1
                         if size == 0:
-                            # All of its arms were removed: a block without units.
+                            # All arms of the block were removed, so it has no units.
                             close_block(blocks, at, units, ready, left)
                             opened += 1
                     else:
-                        # Nobody is enrolled until the next block is folded in.
+                        # No unit is enrolled until the next block is added to the statistics.
                         dealt, size, left = 0, 0, 0
                         if folded < opened or until > clock:
                             next_time = blocks[folded & turn, READY] if folded < opened else until
@@ -255,7 +255,7 @@ def build(
                     if signals and came and value == early.event:
                         known_at, wait = event_at(streams, world, early.lags[arm], clock)
                         expect_event(early, units, opened, known_at, wait)
-                    # Blocks are folded in order, so each is ready after the one before it.
+                    # Blocks are counted in order, so none is ready before an earlier one.
                     ready = max(ready, seen_at)
                     regret += gap
                     assigned[arm] += 1.0
@@ -327,7 +327,7 @@ def build(
                                 close_block(blocks, opened & turn, units, ready, left)
                                 opened += 1
                     folded += 1
-                    # The next batch may be smaller, or the horizon further away.
+                    # Try again: the next batch may be smaller, or the horizon further away.
                     tries = True
                 if winner == NOBODY:
                     winner = announce(test, float(clock))
@@ -342,7 +342,7 @@ def build(
 
 
 class WorldBlockRuns(WorldRuns):
-    """Runs of a procedure in blocks."""
+    """Runs of a procedure in blocks, in any world."""
 
     def __init__(
         self,
@@ -376,7 +376,7 @@ class WorldBlockRuns(WorldRuns):
         self.loop = build(*parts, "") if engine == "plain" else compile_loop(build, *parts)
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
-        """Play some of the runs; with none, only compile."""
+        """Play `runs` runs from number `first_run` on; with 0 runs, only compile the loop."""
         chunk, columns = self.order(first_run, runs, control)
         length = ring(self.longest_wait + self.largest_block)
         arms, pairs = room_for(self.family, self.arms)
@@ -384,7 +384,7 @@ class WorldBlockRuns(WorldRuns):
         if self.guarded is not None:
             guards = self.guarded.room(source, self.first_run, chunk)
             metrics += len(self.guarded.seeds)
-        # Uncompiled, NumPy warns of arithmetic modulo 2^64.
+        # In a loop that is not compiled, NumPy warns of arithmetic modulo 2^64.
         with np.errstate(over="ignore"):
             self.loop(
                 arms,

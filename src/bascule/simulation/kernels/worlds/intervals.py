@@ -1,4 +1,4 @@
-"""Runs of rules that compare intervals, in any world: one after the other.
+"""Runs of rules that compare intervals, in any world, played one after the other.
 
 The rule sees an outcome when the world shows it. Until then it waits in a calendar: `heads` has for
 each moment ahead the first of the units that come up then, and `nexts` for each unit the one that
@@ -59,11 +59,11 @@ LARGEST_TABLE = 1 << 16
 """Maximum number of radii tabulated before the runs; later ones are computed when needed."""
 
 EMPTY = -1
-"""Where the calendar has nothing."""
+"""Marks a time in the calendar of outcomes at which none is due."""
 
 
 def next_in_line(scores: FloatArray, arms: int, assigned: FloatArray) -> int:
-    """The arm with the highest score; among those without an interval, one that has few units.
+    """Return the arm with the highest score; while some have no interval yet, one with few units.
 
     Nothing is known of these while their first outcomes are under way, so they share the units.
     """
@@ -79,7 +79,7 @@ def next_in_line(scores: FloatArray, arms: int, assigned: FloatArray) -> int:
 
 
 def schedule(heads: IntArray, nexts: IntArray, dues: IntArray, slot: int, due: int) -> None:
-    """Enter a unit into the calendar."""
+    """Enter a unit into the calendar, at the time when its outcome is due."""
     dues[slot] = due
     at = due & (heads.size - 1)
     nexts[slot] = heads[at]
@@ -87,7 +87,7 @@ def schedule(heads: IntArray, nexts: IntArray, dues: IntArray, slot: int, due: i
 
 
 def wipe(heads: IntArray, dues: IntArray, units: int) -> None:
-    """Empty the calendar of what the last units of a run have left in it."""
+    """Remove from the calendar the outcomes that were still due when a run ended."""
     turn = heads.size - 1
     for unit in range(max(0, units - heads.size), units):
         heads[dues[unit & turn] & turn] = EMPTY
@@ -100,7 +100,7 @@ def build(
     world_units: UnitSteps,
     fingerprint: str,
 ) -> Kernel:
-    """The loop for one rule, for any number of arms.
+    """Build the loop for one rule, with any number of arms.
 
     Radii are looked up as far as the table `radii` goes.
     """
@@ -170,7 +170,7 @@ def build(
                             round_size = 0
                             is_whole = True
                         elif units == max_units:
-                            # This round stays open; the rule goes on with those that are not.
+                            # The cap leaves this round incomplete: its units do not count.
                             for unit in range(units - round_size, units):
                                 arm = owners[unit & turn]
                                 before = assigned[arm] - 1.0
@@ -184,7 +184,7 @@ def build(
                 while slot != EMPTY:
                     under_way -= 1
                     arm = owners[slot]
-                    # An arm that is out has no upper end, and keeps none.
+                    # A removed arm has an upper bound of minus infinity, and keeps it.
                     if uppers[arm] > -math.inf:
                         observed = state[UNITS][arm] + 1.0
                         total = state[TOTALS][arm] + values[slot]
@@ -215,7 +215,7 @@ def build(
 
 
 class WorldIntervalRuns(WorldRuns):
-    """Runs of a procedure that compares intervals."""
+    """Runs of a procedure that compares intervals, in any world."""
 
     def __init__(
         self, design: Design, procedure: IntervalProcedure, world: World, seed: int, runs: int
@@ -229,7 +229,7 @@ class WorldIntervalRuns(WorldRuns):
         self.loop = compile_loop(build, *rule, units_of(world))
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
-        """Play some of the runs; with none, only compile."""
+        """Play `runs` runs from number `first_run` on; with 0 runs, only compile the loop."""
         chunk, columns = self.order(first_run, runs, control)
         length = ring(self.longest_wait + self.arms)
         calendar = tuple(np.empty(length, np.int64) for _ in range(4))

@@ -1,4 +1,4 @@
-"""Units and blocks of a simulated test whose outcomes are under way."""
+"""Ring buffers for the units and blocks of a simulated test whose outcomes are not known yet."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ MISSING = -1
 
 
 BEGIN, END, READY, FOLLOWING = range(SHARE + 1, SHARE + 5)
-"""Columns of a block under way beside those of `worlds.signals`: its first unit, the one after its
-last, when it is complete, and how many more of its batch follow."""
+"""Further columns of a block under way, after those of `worlds.signals`: its first unit, the unit
+after its last, the time when it is complete, and how many blocks of its batch follow."""
 
 
 class Ring(NamedTuple):
-    """Units and blocks whose outcomes are under way, in rings whose length is a power of two."""
+    """Ring buffers of units and blocks with outcomes under way; their length is a power of two."""
 
     owners: IntArray
     """The arm of each unit."""
@@ -27,11 +27,11 @@ class Ring(NamedTuple):
     blocks: IntArray
     """A row for each block."""
     pending_clocks: FloatArray
-    """What the blocks under way will add to the clock of each pair."""
+    """For each pair of arms, what the blocks under way will add to its clock (its information)."""
 
 
 class Covariates(NamedTuple):
-    """The covariates of a design (`kernels.covariates`), and room for their sums and the units'."""
+    """The covariates of a design, with arrays for their sums and for those of waiting units."""
 
     drawn: DrawnCovariates
     spreads: FloatArray
@@ -43,7 +43,7 @@ class Covariates(NamedTuple):
 
 
 def add_to_pending(pending: FloatArray, count: int, front: int, ahead: float, even: float) -> None:
-    """Add to the clock of each pair what a block adds: `ahead` where the leader is in the pair."""
+    """Add a block to the pending clocks: `ahead` for pairs with the leader, `even` for others."""
     at = 0
     for i in range(count):
         for j in range(i + 1, count):
@@ -52,14 +52,14 @@ def add_to_pending(pending: FloatArray, count: int, front: int, ahead: float, ev
 
 
 def close_block(blocks: IntArray, at: int, units: int, ready: int, left: int) -> None:
-    """Write where a block ends, when it is complete, and how many of its batch follow."""
+    """Write a block's end, the time when it is complete, and the blocks left in its batch."""
     blocks[at, END] = units
     blocks[at, READY] = ready
     blocks[at, FOLLOWING] = left
 
 
 def strike(slots: IntArray, sizes: FloatArray, removed: IntArray, dealt: int, size: int) -> int:
-    """Take removed arms out of what is left of a batch; return the size of the open block."""
+    """Take removed arms out of the rest of a batch; return the new size of the open block."""
     kept = dealt
     for i in range(dealt, size):
         if removed[slots[i]] == 0:

@@ -1,4 +1,4 @@
-"""Events of open windows in a simulated test: when they are known, and what they add up to."""
+"""Early signals in a simulated test: events of units whose conversion windows are still open."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ OFF, AUTO, ALWAYS = range(3)
 MODES = {None: OFF, "auto": AUTO, "always": ALWAYS}
 
 FRONT, SHARE = range(2)
-"""Columns of a block under way: the arm that leads in it, and with how many units of each round."""
+"""Columns of a block under way: its leading arm, and the units of that arm in each round."""
 
 NOTHING = -1
 """The end of a list of units."""
 
 
 class Early(NamedTuple):
-    """Early signals: how they are used, their sums, and the events that are still to be known.
+    """Early signals: how the rule uses them, their sums, and the events that are not known yet.
 
     `mode` says how the rule uses them, `slack` by how much delays may differ, `event` which outcome
     is an event, `sign` whether it is for the better, and `lags` how long it takes on average in
@@ -57,12 +57,12 @@ class Early(NamedTuple):
 
 
 def has_signals(mode: int, delay: Delay | None) -> bool:
-    """Return whether a rule uses early signals, and the world says when they come."""
+    """Return whether the rule uses early signals and the world states when events are known."""
     return mode != OFF and delay is not None and delay.events is not None
 
 
 def room_for_signals(mode: int, slack: float, delay: Delay | None, arms: int, length: int) -> Early:
-    """Return the signals of a test before its first unit; `length` is that of its rings."""
+    """Return the early signals of a test without units; `length` is that of its ring buffers."""
     lags = () if delay is None or mode == OFF else delay.events_of(arms)
     mode, length = (mode, length) if lags else (OFF, 1)
     low = delay is not None and delay.event == "low"
@@ -95,7 +95,7 @@ def clear_signals(early: Early) -> None:
 
 
 def expect_event(early: Early, unit: int, block: int, known: int, wait: float) -> None:
-    """Note when the event of a unit is known."""
+    """Schedule the event of a unit for the time `known`, when it becomes known."""
     turn = early.heads.size - 1
     early.nexts[unit & turn] = early.heads[known & turn]
     early.heads[known & turn] = unit
@@ -104,13 +104,13 @@ def expect_event(early: Early, unit: int, block: int, known: int, wait: float) -
 
 
 def set_sizes(sizes: FloatArray, front: int, of_leader: int, of_others: int) -> None:
-    """Set the sizes of a block."""
+    """Write the number of units that each arm has in a block."""
     for arm in range(sizes.size):
         sizes[arm] = of_leader if arm == front else of_others
 
 
 def show_events(early: Early, time: int, owners: IntArray, blocks: IntArray, size: int) -> None:
-    """Add the events that are known at a moment."""
+    """Add the events that become known at `time` to the sums."""
     turn = early.heads.size - 1
     unit = early.heads[time & turn]
     early.heads[time & turn] = NOTHING
@@ -122,7 +122,7 @@ def show_events(early: Early, time: int, owners: IntArray, blocks: IntArray, siz
 
 
 def mature_event(early: Early, unit: int, arm: int, window: float) -> None:
-    """Take the event of a unit that counts now out of the sums, and its delay into those."""
+    """Move the event of a unit that counts now from the sums of signals to those of delays."""
     add_events(early.sums, early.sizes, early.sizes.size, arm, -1.0)
     step = window_part(early.waits[unit & (early.waits.size - 1)], window)
     early.delays[arm][EVENTS] += 1.0
@@ -131,5 +131,5 @@ def mature_event(early: Early, unit: int, arm: int, window: float) -> None:
 
 
 def judged(early: Early, arms: FloatArray, count: int) -> int:
-    """Return whether delays are taken to be alike."""
+    """Return whether the delays of events are taken to be alike in all arms."""
     return ALIKE if early.mode == ALWAYS else judge_delays(early.delays, arms, count, early.slack)

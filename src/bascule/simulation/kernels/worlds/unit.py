@@ -30,7 +30,7 @@ from bascule.simulation.worlds.world import World
 NOISE, SPREAD, DF, CONCENTRATION, LOW, HIGH = range(6)
 TREND, SIZE, SPAN, CHANGED, BY, AT, BEST, LATER_BEST = range(6, 14)
 BATCH, DELAY, LAG, HIGH_LAG, MIDDLE, WINDOW, MISSING, NUMBERS = range(14, 22)
-"""Places in the array, and how many there are."""
+"""Indices of the array that `world_numbers` returns, and its length."""
 
 NORMAL, STUDENT_T, COIN, BETA, DISCRETE = range(5)
 STILL, FADING, WAVE = range(3)
@@ -43,13 +43,13 @@ NOISES = {
     "beta": BETA,
     "discrete": DISCRETE,
 }
-"""The noises that the loops draw, by their kind."""
+"""Numbers by which the loops know the kinds of noise that they can draw."""
 
 _PLACES = {"spread": SPREAD, "df": DF, "concentration": CONCENTRATION, "low": LOW, "high": HIGH}
 
 
 def world_numbers(world: World) -> FloatArray:
-    """A world whose noise is written out as the array that the loops read.
+    """Return a world, which has to state its noise, as the array that the loops read.
 
     >>> import bascule as bs
     >>> float(world_numbers(World([0.0, 0.1], noise=bs.worlds.Normal(2.0)))[SPREAD])
@@ -83,7 +83,7 @@ def world_numbers(world: World) -> FloatArray:
 
 
 def points_of(world: World) -> tuple[FloatArray, FloatArray]:
-    """The values of discrete noise, and the chances of each or one before it, arm after arm."""
+    """Return the values of discrete noise, and their cumulative probabilities arm after arm."""
     points = None if world.noise is None else world.noise.points
     if points is None:
         return np.zeros(1), np.ones(len(world.start))
@@ -91,7 +91,7 @@ def points_of(world: World) -> tuple[FloatArray, FloatArray]:
 
 
 class NoiseSource(NamedTuple):
-    """What the outcomes of a run are drawn from: its stream, the numbers of its world, and tables.
+    """What is needed to draw the outcomes of a run: its stream, its world's numbers, and tables.
 
     `cell` is one number of room. `points` and `chances` are those of `points_of`.
     """
@@ -106,29 +106,29 @@ class NoiseSource(NamedTuple):
 
 
 class UnitSteps(NamedTuple):
-    """What happens to a unit in a world, as far as the world needs it.
+    """The functions that simulate a unit in a world, no more general than the world needs.
 
-    Loops that know this take less time to compile than one that plays any world.
+    Loops with such functions take less time to compile than one that plays any world.
     """
 
     draw: Callable[[NoiseSource, int, float], float]
-    """(source, arm, mean) -> an outcome of a unit of the arm, whose mean is this now."""
+    """(source, arm, mean) -> an outcome of a unit of the arm, whose current mean is `mean`."""
     mean_and_gap: Callable[[FloatArray, FloatArray, int, float], tuple[float, float]]
     """(world, means, arm, time) -> the mean of an arm, and how far it lies below the best."""
     arrival: Callable[[WordArray, FloatArray, int, float], tuple[int, bool]]
-    """(streams, world, time, value) -> when the outcome of the unit assigned at `time` is known,
-    and whether it has come then; if it has not, all that is known is that it never will."""
+    """(streams, world, time, value) -> the time by which the outcome of a unit assigned at `time`
+    arrives or is known never to arrive, and whether it arrives."""
 
 
 def source_of(world: World, streams: WordArray | None = None) -> NoiseSource:
-    """Return what is drawn from in a world whose noise is written out; the stream is as given."""
+    """Return the noise source of a world that states its noise, with the given random stream."""
     words = np.empty(WORDS, np.uint64) if streams is None else streams
     numbers = world_numbers(world), np.array(world.start), *points_of(world)
     return NoiseSource(words, np.empty(1), *numbers, ziggurat_table())
 
 
 def drift(world: FloatArray, time: float) -> float:
-    """What the trend adds to every mean at a time."""
+    """Return what the trend adds to every mean at `time`."""
     moved = 0.0
     if world[TREND] == FADING:
         moved = world[SIZE] * math.exp(-time / world[SPAN])
@@ -140,7 +140,7 @@ def drift(world: FloatArray, time: float) -> float:
 def mean_and_gap(
     world: FloatArray, means: FloatArray, arm: int, time: float
 ) -> tuple[float, float]:
-    """The mean of an arm at a time, and how far it lies below the best."""
+    """Return the mean of an arm at `time`, and how far it lies below the best mean."""
     mean = means[arm]
     best = world[BEST]
     if time >= world[AT]:
@@ -159,24 +159,24 @@ def steady_mean_and_gap(
     arm: int,
     time: float,  # noqa: ARG001
 ) -> tuple[float, float]:
-    """The mean of an arm that never changes, and how far it lies below the best."""
+    """Return the constant mean of an arm, and how far it lies below the best mean."""
     mean: float = means[arm]
     return mean, world[BEST] - mean
 
 
 def normal_outcome(source: NoiseSource, arm: int, mean: float) -> float:  # noqa: ARG001
-    """A normal outcome of a unit whose arm has this mean now."""
+    """Draw a normal outcome with this mean."""
     number = normal(source.streams, source.cell, source.ziggurat)
     return float(mean + source.world[SPREAD] * number)
 
 
 def coin_outcome(source: NoiseSource, arm: int, mean: float) -> float:  # noqa: ARG001
-    """An outcome of 0 or 1 of a unit whose arm has this mean now."""
+    """Draw an outcome of 0 or 1 with this mean."""
     return 1.0 if uniform(source.streams, 0) < mean else 0.0
 
 
 def outcome_of(source: NoiseSource, arm: int, mean: float) -> float:
-    """The outcome of a unit of an arm whose mean is `mean` now, with any noise."""
+    """Draw an outcome of an arm whose current mean is `mean`, with the noise of the world."""
     streams, cell, world, means, points, chances, ziggurat = source
     kind = world[NOISE]
     if kind == NORMAL:
@@ -195,7 +195,7 @@ def outcome_of(source: NoiseSource, arm: int, mean: float) -> float:
 
 
 def units_of(world: World) -> UnitSteps:
-    """Return what happens to a unit in a world whose noise is written out."""
+    """Return the functions that simulate a unit in a world that states its noise."""
     assert world.noise is not None
     draws = {"normal": normal_outcome, "coin": coin_outcome}
     steady = world.trend is None and world.change is None
@@ -208,7 +208,7 @@ def units_of(world: World) -> UnitSteps:
 
 
 def event_at(streams: WordArray, world: FloatArray, lag: float, time: int) -> tuple[int, float]:
-    """When the event of the unit assigned at `time` is known, and how long it took.
+    """Draw when the event of a unit assigned at `time` is known, and how long it took.
 
     Its time is exponential with this mean, given that it is shorter than the window.
     """
@@ -219,13 +219,13 @@ def event_at(streams: WordArray, world: FloatArray, lag: float, time: int) -> tu
 
 
 def next_batch(world: FloatArray, time: int) -> int:
-    """When a batch of outcomes is shown that are known at `time`."""
+    """Return when outcomes that are known at `time` are reported: at the end of a batch."""
     batch = math.floor(world[BATCH])
     return time + (batch - time % batch) % batch if batch > 1 else time
 
 
 def arrival_of(by_chance: bool) -> Callable[[WordArray, FloatArray, int, float], tuple[int, bool]]:
-    """Return the arrival of `UnitSteps`, with random delays and missing outcomes or without."""
+    """Return `UnitSteps.arrival`, with or without random delays and missing outcomes."""
 
     def arrival(streams: WordArray, world: FloatArray, time: int, value: float) -> tuple[int, bool]:
         came = True
