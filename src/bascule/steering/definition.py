@@ -24,7 +24,7 @@ OF_EXPOSURES = ("source", "query", "unit", "arm", "time")
 OF_OUTCOMES = ("source", "query", "unit", "value", "time", "time_format")
 
 SETTLE = "1m"
-"""Default of the time for which SDKs may serve earlier shares from their caches."""
+"""Default time for which SDKs may still serve earlier shares from their caches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class OutcomeTable:
 
 @dataclass(frozen=True, slots=True)
 class SteeredTest:
-    """A test on the flags of another tool.
+    """A test that sets the traffic shares of a flag in another tool.
 
     `exposures` has a row each time a unit was served an arm. `outcomes` are the events that count:
     those of the primary metric, and of each other metric in the order of the design. `settle` is
@@ -128,7 +128,7 @@ def with_secrets(value: Any) -> Any:
 
 
 def checked(design: Design) -> Design:
-    """Return a design that can be steered; refuse any other."""
+    """Return the design; raise `InputError` if it cannot be steered."""
     if design.covariates:
         raise InputError(
             "covariates",

@@ -1,4 +1,4 @@
-"""Evidence of a steered test: the units of a block are folded as rounds of the planned procedure.
+"""Evidence of a steered test: the units of a block are counted as rounds of the planned procedure.
 
 Within a block every unit had the same chance of each arm, so its units may be taken in any order
 that is blind to outcomes. The rounds are counted and judged by the steps of live tests.
@@ -45,7 +45,7 @@ class SteeringEvidence:
     clipped: int
     """Outcomes beyond the limits of the model, which count as the nearest limit."""
     unpaired: int
-    """Units of blocks in which an active arm has none, so that nothing can be compared."""
+    """Units left out because an active arm has none in their block, so nothing is compared."""
 
 
 def ordered(outcomes: Mapping[Outcomes, int], generator: np.random.Generator) -> FloatArray:
@@ -61,7 +61,7 @@ def ordered(outcomes: Mapping[Outcomes, int], generator: np.random.Generator) ->
 def fold_blocks(
     design: Design, blocks: Sequence[Counts], name: str, counted: Sequence[float], now: float
 ) -> SteeringEvidence:
-    """Fold all blocks of a test, in order, until it is decided or over.
+    """Count the blocks of a test, in order, until it is decided or over.
 
     Times are in seconds since 1970: `counted` has those at which the windows of the blocks closed,
     and `now` is that of the run.
@@ -109,7 +109,7 @@ def fold_blocks(
 
 
 def generator_of(label: str) -> np.random.Generator:
-    """Return the source of a block's order: it is drawn from the name of the block."""
+    """Return the random generator for the order of a block's units, seeded by `label`."""
     seed = int.from_bytes(hashlib.sha256(label.encode()).digest()[:8])
     return np.random.default_rng(seed)
 
@@ -127,7 +127,7 @@ def _rounds(arms: Sequence[FloatArray], metrics: int) -> Iterator[list[tuple[Arm
 def _folded(
     design: Design, state: ExperimentState, sums: list[tuple[ArmStatistics, ...]], clock: float
 ) -> ExperimentState:
-    """Return the state after a further round, as a live test has it after a block."""
+    """Return the state after one more round, updated as a live test updates it after a block."""
     before = state.latest_once
     if before.out:
         out = still_compared(design, before, is_final(state)).out

@@ -24,7 +24,7 @@ Row = dict[str, Any]
 """A line of the ledger; `what` says which kind it is, and `at` when it was written."""
 
 HAND = "hand"
-"""Author of a change of the shares that no run made."""
+"""Author, in the ledger, of a change of the shares that somebody made by hand."""
 
 
 def read_time(text: str) -> datetime:
@@ -34,7 +34,7 @@ def read_time(text: str) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A time of constant shares: units whose first exposure falls into it were split by them."""
+    """A period of constant shares, which split all units with a first exposure in that period."""
 
     since: datetime
     until: datetime | None
@@ -44,7 +44,7 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class CountedPart:
-    """A part of a period whose units have counted.
+    """A part of a period, with the sums of the units that were counted in it.
 
     `sums` has, for each arm, its units and the total of their outcomes for each metric.
     """
@@ -73,7 +73,7 @@ class Ledger:
     file: IO[bytes] | None = None
 
     def add(self, kind: str, at: datetime, **parts: Any) -> None:
-        """Add a line, and wait until the disk has it; without an open file only remember it."""
+        """Add a line and wait until it is on disk; without an open file, keep it in memory only."""
         row = {"what": kind, "at": at.isoformat(), **parts}
         self.rows.append(row)
         if self.file is not None:
@@ -97,7 +97,7 @@ class Ledger:
 
     @property
     def pending(self) -> Row | None:
-        """The intent to write shares of which nothing more is known."""
+        """The last intent to write shares, if its outcome is not in the ledger; else None."""
         row = self.latest("intent", "in force", "void")
         return row if row is not None and row["what"] == "intent" else None
 
@@ -116,7 +116,7 @@ class Ledger:
 
     @property
     def blocks(self) -> list[CountedPart]:
-        """What was counted, in order, with the sums that were last read."""
+        """The parts of periods that were counted, in order, with the sums that were last read."""
         latest = {row["number"]: row for row in self.rows if row["what"] == "block"}
         return [
             CountedPart(
@@ -131,7 +131,7 @@ class Ledger:
 
 @contextmanager
 def open_ledger(path: Path, *, dry_run: bool = False) -> Iterator[Ledger]:
-    """Open the ledger of a test, which one run at a time may write to.
+    """Open the ledger of a test; only one run at a time may write to it.
 
     A dry run reads it only, also while another run is under way.
     """
@@ -159,7 +159,7 @@ def open_ledger(path: Path, *, dry_run: bool = False) -> Iterator[Ledger]:
 
 
 def _rows(path: Path, data: bytes) -> list[Row]:
-    """Return the lines of a ledger; refuse a file that is none."""
+    """Return the lines of a ledger; raise `InputError` if the file is not a ledger."""
     rows = []
     for number, line in enumerate(data.splitlines(), 1):
         try:

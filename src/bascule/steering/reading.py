@@ -1,4 +1,4 @@
-"""The log of a steered test, counted where it is: first exposures by block, arm and outcome."""
+"""The log of a steered test, counted in its database: first exposures by block, arm and outcome."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Outcomes = tuple[float, ...]
 """The outcomes of a unit: of the primary metric, and of each other metric of the design."""
 
 Counts = dict[str, dict[Outcomes, int]]
-"""For each arm how many units have which outcomes."""
+"""For each arm, the number of units with each combination of outcomes."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogRead:
-    """What a run has read: rows, up to when every table has rows, and units that do not count.
+    """What a run has read: the number of rows, the time that they reach, and what does not count.
 
     `elsewhere` are the units that do not count yet, or that came while shares were changing, and
     `excluded` the rows that do not count, by reason.
@@ -38,13 +38,13 @@ class LogRead:
     rows: int
     newest: datetime | None
     ends_first: str
-    """The table that ends at `newest`."""
+    """Name of the table that has the earliest last row, at the time `newest`."""
     elsewhere: int = 0
     excluded: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def end(self) -> str:
-        """Up to when the tables have rows, in words."""
+        """The time up to which all tables have rows, in words."""
         if self.newest is None:
             return f"{self.ends_first} has no rows yet"
         return f"{self.ends_first} ends {self.newest:%Y-%m-%d %H:%M} UTC"
@@ -68,7 +68,7 @@ class SteeredLog:
     read: LogRead
 
     def counts(self, blocks: Sequence[CountedPart]) -> tuple[list[Counts], int]:
-        """Return what each block has, and how many units are in none of them."""
+        """Return the counts of each block, and the number of units that are in no block."""
         import ibis
 
         units, first = self.units, self.units["first"]
@@ -91,7 +91,7 @@ class SteeredLog:
 
 
 OUTCOME = "outcome"
-"""Prefix of the columns of outcomes, which have the number of the metric."""
+"""Prefix of the names of outcome columns; the number of the metric follows it."""
 
 
 @contextmanager
@@ -147,7 +147,7 @@ def _read(test: SteeredTest, table: OutcomeTable, events: Any, exposures: Any) -
 
 
 def _first_exposures(rows: Any) -> Any:
-    """A row per unit with the arm and the time of its first exposure.
+    """Return a table with a row per unit: the arm and the time of its first exposure.
 
     Later exposures do not count, in whichever arm: who meets a second arm depends on the shares.
     A unit with two arms at its first moment has no first one, and is left out.

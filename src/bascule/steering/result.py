@@ -22,9 +22,9 @@ class SteeringRun(Reported):
     test: str
     at: datetime
     before: Shares
-    """Shares that the run found."""
+    """Shares before the run."""
     after: Shares
-    """Shares that it left."""
+    """Shares after the run."""
     log: LogRead | None = None
     """What was read; None after the decision of an earlier run."""
     status: Status | None = None
@@ -39,12 +39,12 @@ class SteeringRun(Reported):
 
     @property
     def state(self) -> Literal["running", "decided"]:
-        """Whether the test goes on."""
+        """Whether the test is still running or over."""
         return "running" if self.decided is None else "decided"
 
     @property
     def winner(self) -> str | None:
-        """The name of what was decided; None while nothing is, or if the test ended undecided."""
+        """The name of the decision; None before the end of the test, or if it ended undecided."""
         return None if self.decided is None else self.decided["winner"]
 
     @property
@@ -75,7 +75,7 @@ class SteeringRun(Reported):
         return data
 
     def report(self) -> Report:
-        """Return what there is to say: what to do, what was read, shares, differences."""
+        """Return the report of the run: what to do, what was read, shares, and differences."""
         moved = "the shares stay" if dict(self.before) == dict(self.after) else "new shares"
         said = Report(f"Keep running: {moved}", facts=(Fact("Test", self.test),))
         if self.status is not None:

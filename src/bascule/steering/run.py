@@ -1,4 +1,4 @@
-"""`steer`: one run of a steered test, from the log to the shares that come next.
+"""`steer`: one run of a steered test, from reading its log to setting the next shares.
 
 Before shares are written, the ledger has the intent; afterwards it has what was read back. So a run
 that is killed in between leaves a trace, and the next one finds out whether the write happened.
@@ -39,19 +39,19 @@ SAME = 0.006
 """Shares that differ by less are the same: some tools keep whole percents."""
 
 WORTHWHILE = 0.02
-"""Shares that would change by less stay as they are."""
+"""Shares stay as they are if none of them would change by more than this."""
 
 GONE = 0.9
-"""A block that has less than this part of the units it had is one whose rows were deleted."""
+"""If a block keeps less than this fraction of its units, rows of the log were deleted."""
 
 RATIO_LEVEL = 0.01
-"""Probability that the sample ratio of a sound test is ever flagged."""
+"""Probability that a sound test is ever flagged for a sample ratio mismatch."""
 
 ENDED_BY = {
     "cap": ": the test has reached its cap on units",
     "deadline": ": the test has reached its deadline",
 }
-"""Ends that the status of a live test does not name, as the end of a sentence."""
+"""Words for the reasons to end a test that the status of a live test does not name."""
 
 
 def steer(
@@ -102,7 +102,7 @@ def shares_words(shares: Shares) -> str:
 
 @dataclass(slots=True)
 class _Run:
-    """One run: the test, its ledger, its time if not the clock's, and what there is to say."""
+    """One run of a test: its ledger, its time if it is not the current time, and notes on it."""
 
     test: SteeredTest
     ledger: Ledger
@@ -112,11 +112,11 @@ class _Run:
 
     @property
     def now(self) -> datetime:
-        """The time: a large log may take minutes to read, in which units get the earlier shares."""
+        """The time of the run or the current time, which advances while a large log is read."""
         return (self.moment or datetime.now(UTC)).astimezone(UTC)
 
     def steered(self, resume: bool) -> SteeringRun:
-        """Do what the state of the test asks for."""
+        """Begin, continue or end the test, as its ledger and its log require."""
         ledger = self.ledger
         self._check_design()
         found = self._found()
@@ -143,7 +143,7 @@ class _Run:
     # State
 
     def _check_design(self) -> None:
-        """Begin the ledger, or make sure that it is that of the same design."""
+        """Begin the ledger, or check that it belongs to the same test and design."""
         design = json.dumps(self.test.design.to_dict(), sort_keys=True)
         now = {"test": self.test.name, "design": hashlib.sha256(design.encode()).hexdigest()[:16]}
         begun = self.ledger.latest("start")
@@ -159,7 +159,7 @@ class _Run:
         self.ledger.add("start", self.now, **now)
 
     def _found(self) -> Shares:
-        """Return the shares that the flag tool has; refuse variants that are not the arms."""
+        """Return the shares in the flag tool; raise an error if its variants are not the arms."""
         found = self.test.target.read()
         if set(found) != set(self.test.design.arms):
             raise failed(
@@ -170,7 +170,7 @@ class _Run:
         return found
 
     def _reconcile(self, found: Shares) -> None:
-        """Find out what happened since the last line: a lost write, or a change by hand."""
+        """Find out what happened since the last run: a write that was lost, or a change by hand."""
         ledger, now = self.ledger, self.now
         pending = ledger.pending
         current = ledger.periods[-1].shares if ledger.periods else None
@@ -207,13 +207,13 @@ class _Run:
     def _in_force(
         self, shares: Shares, *, until: datetime, since: datetime | None = None, by: str = "steer"
     ) -> None:
-        """Note shares that were read from the flag tool, and from when on units have them."""
+        """Add to the ledger the shares in the flag tool, and the time since when units get them."""
         since = since or self.now + timedelta(seconds=self.test.settle)
         parts = {"since": since.isoformat(), "until": until.isoformat()}
         self.ledger.add("in force", self.now, **parts, shares=dict(shares), by=by)
 
     def _write(self, shares: Shares) -> Shares:
-        """Write shares: the intent, the write, and what was read back."""
+        """Write shares to the flag tool; record the intent and the result in the ledger."""
         if self.dry_run:
             return shares
         intended = self.now
@@ -286,10 +286,10 @@ class _Run:
         return read, counts, replace(log.read, elsewhere=elsewhere)
 
     def _check_ratio(self, blocks: Sequence[CountedPart]) -> None:
-        """Stop if the units of the arms do not fit the shares that were in force."""
+        """Raise `InputError` if the units of the arms do not match the shares in force."""
         seen, arms = None, self.test.design.arms
         for block in blocks:
-            # An arm without a share is served from caches at most, and is not compared.
+            # An arm with a share of 0 can only be served from caches, and is not compared.
             active = [block.shares.get(arm, 0.0) for arm in arms]
             units = [
                 block.units_of(arm) if share else 0 for arm, share in zip(arms, active, strict=True)
@@ -309,7 +309,7 @@ class _Run:
         )
 
     def _note(self, evidence: SteeringEvidence, read: LogRead) -> None:
-        """Note everything that was left out or changed."""
+        """Add a note for each kind of rows or outcomes that were left out or changed."""
         counted = {
             **{f"rows excluded, {reason}": rows for reason, rows in read.excluded.items()},
             "outcomes beyond the limits, counted as the nearest": evidence.clipped,
@@ -322,7 +322,7 @@ class _Run:
     # Shares
 
     def _act(self, evidence: SteeringEvidence, read: LogRead, since: datetime) -> SteeringRun:
-        """Decide, or set the next shares."""
+        """End the test if it is decided or over; else set the next shares."""
         design, state, before = self.test.design, evidence.state, self.ledger.periods[-1].shares
         is_over = evidence.reason is not None or self._is_past_deadline(read)
         is_decided = state.ending.verdict is not None
@@ -343,7 +343,7 @@ class _Run:
         return status_of(test, self.now.timestamp())
 
     def _decide(self, evidence: SteeringEvidence, read: LogRead, since: datetime) -> SteeringRun:
-        """Note the decision and what it rests on, and give everyone the arm that stays."""
+        """Record the end of the test and its status, and give everyone the arm that stays."""
         design, state, verdict = self.test.design, evidence.state, evidence.state.ending.verdict
         stays = arm_that_stays(design, evidence)
         control = state.control._replace(everyone=design.arms.index(stays))

@@ -22,7 +22,7 @@ DUPLICATE = "duplicate"
 
 @dataclass(frozen=True, slots=True)
 class QueryColumns:
-    """The columns of a query; usual names of `unit` and `time` are found.
+    """The columns of a query; `unit` and `time` are found by usual names if not given.
 
     Without a `value` every row counts as 1. `id` makes a row count once, however often it is read.
     """
@@ -68,7 +68,7 @@ def sync(
     query: str | None = None,
     metric: str | None = None,
 ) -> Synced:
-    """Record the outcomes that a query returns; a row that was recorded before is not again.
+    """Record the outcomes that a query returns, except for rows that were recorded before.
 
     Rows of units that the test has not assigned are counted and left out: a warehouse has the
     events of everyone. A row that arrives after its unit has counted is late: the `grace` of the
@@ -89,7 +89,7 @@ def sync(
 
 
 def _rows(source: Source, columns: QueryColumns) -> list[dict[str, Any]]:
-    """The rows of a query: unit, value, time and id; refuse those that lack one of them."""
+    """Return unit, value, time and id of a query's rows; raise `InputError` if one is missing."""
     with connections(MEMORY) as opened, one_line():
         (table,) = open_tables(opened, [source])
         there = list(table.columns)
@@ -120,7 +120,7 @@ def _rows(source: Source, columns: QueryColumns) -> list[dict[str, Any]]:
 
 
 def _column(field: str, name: str | None, columns: list[str]) -> str:
-    """The column that was named, or the one with a usual name."""
+    """Return the column that was named, or the only one with a usual name."""
     if name is not None:
         return named(field, name, columns)
     likely = usual(field, columns)

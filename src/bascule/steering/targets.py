@@ -20,7 +20,7 @@ from bascule.core.inputs.files import write_whole
 from bascule.steering.ledger import Shares
 
 WRITE_SECONDS = 60.0
-"""Maximum number of seconds for a call of a target; to write takes two calls at most."""
+"""Maximum number of seconds for a call of a target; a write takes at most two calls."""
 
 PARTS = 1000
 """Flags have whole weights: shares are written in thousandths."""
@@ -37,12 +37,12 @@ class Target(Protocol):
 
 
 def failed(place: str, problem: str) -> InputError:
-    """Return the error of a target that does not do what it should."""
+    """Return the error to raise for a problem with a target."""
     return InputError("target", f"{place}: {problem}", kind="conflict")
 
 
 def weights(shares: Shares) -> dict[str, int]:
-    """Return shares as whole thousandths that add up.
+    """Return shares as whole thousandths that add up to 1,000.
 
     >>> weights({"control": 1 / 3, "green": 1 / 3, "blue": 1 / 3})
     {'control': 333, 'green': 333, 'blue': 334}
@@ -54,7 +54,7 @@ def weights(shares: Shares) -> dict[str, int]:
 
 
 def shares_of(place: str, parts: Mapping[str, object]) -> dict[str, float]:
-    """Return weights as shares; refuse what are none."""
+    """Return weights as shares that add up to 1; raise an error if they are not weights."""
     numbers = {name: float(part) for name, part in parts.items() if isinstance(part, int | float)}
     total = sum(numbers.values())
     if len(numbers) < max(2, len(parts)) or min(numbers.values()) < 0.0 or total <= 0.0:
@@ -79,7 +79,7 @@ class Flagd:
         return f"flag {self.flag!r} in {self.file}"
 
     def _definition(self) -> tuple[dict[str, Any], list[Any]]:
-        """The file as data, and the one list in it that has the weights."""
+        """Return the data of the file, and the list in it that has the weights."""
         try:
             data = json.loads(self.file.read_text(encoding="utf-8"))
             rules = list(_fractions(data["flags"][self.flag].get("targeting")))
@@ -177,7 +177,7 @@ class Unleash:
         return shares_of(self._where, {variant["name"]: variant["weight"] for variant in variants})
 
     def write(self, shares: Shares) -> None:
-        """Set the weights; the last arm takes what the others leave."""
+        """Set the weights; the last arm with a share gets the rest to 1,000."""
         strategy, parts = self._strategy(), weights(shares)
         last = [arm for arm, weight in parts.items() if weight][-1]
         variants = [
