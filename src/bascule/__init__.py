@@ -14,7 +14,7 @@ The names are listed in `__init__.pyi`; each is loaded when it is first used.
 
 import lazy_loader
 
-# It registers what shows results; nothing of it is loaded before a result is shown.
+# This registers the presenters of results; each is loaded when a result is first shown.
 import bascule.presentation  # noqa: F401
 
 __version__ = "1.0.0"

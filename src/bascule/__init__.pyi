@@ -1,4 +1,4 @@
-"""What `import bascule` offers; each name is loaded from its module when it is first used."""
+"""Public names of `bascule`; each is loaded from its module when it is first used."""
 
 from . import analysis, design, live, planning, progress, research, simulation, theory, worlds
 from .analysis.api import analyze

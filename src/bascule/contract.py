@@ -1,4 +1,4 @@
-"""The contract of rules and outcome models, as checks that any of them can be run through.
+"""Checks of the contract that every rule and every outcome model has to keep.
 
 `check_contract(design, means)` takes one design through everything that the package does with it:
 a round trip through plain data, simulation and its trace, a live test with `verify`, plans, and the
@@ -45,26 +45,26 @@ DRAWS = 400
 """Number of outcomes of an arm that are drawn and compared with their model."""
 
 TIE_ERROR, EXCESS, TOLERANCE = 0.2, 0.5, 3.0
-"""The error that ties are played at, the excess over it that is to be seen, as a part of it, and
-how many standard errors of a binomial share are allowed for."""
+"""The stated error in played ties, the relative excess over it that has to be detected, and by how
+many standard errors the share of wrong runs may exceed it."""
 
 TIE_UNITS, FEW_UNITS, STAGE_UNITS = 20_000, 1_000, 300
-"""Units of a tie: with a compiled loop; with other outcome models, or called step by step; and with
-outcomes that recur."""
+"""Maximum units of a tied run: if a compiled loop plays it; if it is played step by step, or with
+each outcome model in turn; and if the rule counts stages."""
 
 SPREADS = (0.02, 1.0, 50.0)
-"""Spreads of outcomes that have one as a parameter."""
+"""Values tried for the spread of outcome models that have it as a parameter."""
 
 LEAST_DAYS = 2.0
 """Minimum number of days of the planned test."""
 
 PLACES = (0.05, 0.5)
-"""Means of other outcomes, as parts of the width of their limits; the spread follows."""
+"""Means tried for outcome models without a spread parameter, as fractions of their range."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unstated(Outcome):
-    """An outcome model that states nothing about itself: no rule may accept it."""
+    """An outcome model that states neither a spread nor limits: no rule may accept it."""
 
     kind: str = "unstated"
 
@@ -79,7 +79,7 @@ class Unstated(Outcome):
 
 
 def runs_to_see(error: float) -> int:
-    """Return how many tied runs show an excess of a half over an error.
+    """Return how many tied runs reveal an error rate of 1.5 times the stated error.
 
     With so many runs 1 and 1.5 times the stated error are three standard errors of each apart.
 
@@ -137,7 +137,7 @@ def check_rule(design: Design, seed: int = 1) -> tuple[str, ...]:
 
 
 def _played_as_it_runs(design: Design, means: tuple[float, ...], seed: int) -> None:
-    """Compare runs with their trace; of a rule that does not decide at this spread, tied runs."""
+    """Compare simulated runs with their traces; play ties if these means never decide a run."""
     capped = replace(design, max_units=FEW_UNITS)
     try:
         _trace(capped, means, seed)
@@ -161,7 +161,7 @@ def examples() -> Iterator[tuple[Outcome, tuple[float, float]]]:
         try:
             outcome = make(OUTCOMES, kind, {})
         except TypeError:
-            # A model that has no usual parameters is checked where it is given.
+            # A model without default parameters is only checked in a design that is given.
             continue
         low, width = (outcome.low, outcome.scale) if outcome.limited else (0.0, 1.0)
         near, middle = (low + place * width for place in PLACES)
@@ -170,7 +170,7 @@ def examples() -> Iterator[tuple[Outcome, tuple[float, float]]]:
 
 
 def _round_trip(design: Design, means: tuple[float, ...], seed: int) -> bool:
-    """A registered rule and outcome model survive JSON."""
+    """A design with a registered rule and outcome model survives `to_dict` and `from_dict`."""
     if not (RULES.has(design.rule) and OUTCOMES.has(design.outcome)):
         return False
     again = Design.from_dict(design.to_dict())
@@ -179,7 +179,7 @@ def _round_trip(design: Design, means: tuple[float, ...], seed: int) -> bool:
 
 
 def _equal(design: Design, means: tuple[float, ...], seed: int) -> bool:
-    """Equal designs proceed in the same way, so that what was compiled or computed is kept."""
+    """Equal designs have equal procedures, so that what is compiled for one serves the other."""
     again = replace(design)
     assert again.procedure == design.procedure, (
         f"two equal designs with {design.rule!r} have different procedures: functions that depend "
@@ -206,7 +206,7 @@ def _words(design: Design, means: tuple[float, ...], seed: int) -> bool:
 
 
 def _refusal(design: Design, means: tuple[float, ...], seed: int) -> bool:
-    """What an outcome model does not state is refused, and never called proven."""
+    """The rule refuses an outcome model that states neither a spread nor limits."""
     try:
         replace(design, outcome=Unstated(), measure=None, min_effect=None)
     except InputError:
@@ -234,7 +234,7 @@ def _grouping(design: Design, means: tuple[float, ...], seed: int) -> bool:
 
 
 def _trace(design: Design, means: tuple[float, ...], seed: int) -> bool:
-    """Every run of the simulator is the run that its trace shows."""
+    """Every simulated run ends with the same units and the same winner as its trace."""
     if design.procedure.assigns == "hash":
         return False
     capped = replace(design, max_units=design.max_units or 3000)
@@ -254,7 +254,7 @@ def _trace(design: Design, means: tuple[float, ...], seed: int) -> bool:
 
 
 def _values(design: Design, means: tuple[float, ...], seed: int) -> bool:
-    """What is drawn is as the outcome model states, and values beyond its limits are refused."""
+    """Outcomes have the stated mean and spread, and values beyond the limits are refused."""
     outcome = design.outcome
     noise = outcome.noise(means)
     draw = _source(design, means, seed)
@@ -290,7 +290,7 @@ def _ties(design: Design, means: tuple[float, ...], seed: int) -> bool:
 
 
 def _check_tie(design: Design, mean: float, units: int, seed: int) -> bool:
-    """Play ties of a design at an error of `TIE_ERROR`; return whether it states an error."""
+    """Check a design's error rate in ties at `TIE_ERROR`; return False if it states no error."""
     cap = design.max_units if design.procedure.assigns == "hash" else units
     tied = replace(
         design, error=TIE_ERROR, delta=None, sides=ONE_SIDED, min_effect=None, max_units=cap
@@ -316,7 +316,7 @@ def _check_share(share: float, stated: float, runs: int, winner: str) -> None:
 
 
 def _agreement(design: Design, means: tuple[float, ...], seed: int) -> bool:
-    """An interval never contradicts the decision that it belongs to."""
+    """No confidence interval contradicts the decision that was made from the same data."""
     capped = replace(design, max_units=design.max_units or 3000, min_effect=None)
     *_, last = trace(capped, means, seed=seed)
     for effect in effects(capped, last.statistics):
@@ -363,7 +363,7 @@ def _covariates(design: Design, i: int) -> dict[str, float] | None:
 
 
 def _guardrails(design: Design) -> list[Metric]:
-    """Return a guardrail for a plan with the rule; none if the rule is for other outcomes alone."""
+    """Return a guardrail metric for a plan; none if the rule does not accept normal outcomes."""
     try:
         Design(design.arms, Gaussian(1.0), design.rule)
     except InputError:
@@ -372,7 +372,7 @@ def _guardrails(design: Design) -> list[Metric]:
 
 
 def _plan(design: Design, means: tuple[float, ...], seed: int) -> bool:
-    """A plan has a design: for the outcomes alone, and with the rule, a calendar and a guardrail.
+    """A plan can be made: by default, and with this rule, a minimum duration and a guardrail.
 
     A rule that is not in blocks has no calendar, and a test of stages no other metric: the plan
     says so in an `InputError` that names the option.
@@ -424,7 +424,7 @@ CHECKS: dict[str, Callable[[Design, tuple[float, ...], int], bool]] = {
     "live test agrees with verify": _live,
     "a plan can be made": _plan,
 }
-"""Every check of a design, by what it shows."""
+"""Checks of a design, by a statement of what each check shows."""
 
 ONE_OUTCOME = (
     "outcomes are as their model states",
@@ -432,7 +432,7 @@ ONE_OUTCOME = (
     "intervals agree with decisions",
     "live test agrees with verify",
 )
-"""Checks of designs whose units give one outcome each."""
+"""Names of the checks that apply only to designs whose units give one outcome each."""
 
 EVERY_OUTCOME = "every outcome it accepts is played as it runs"
-"""The check of a rule."""
+"""The name that `check_rule` returns for its check."""

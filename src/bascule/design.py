@@ -1,4 +1,4 @@
-"""What rules and outcome models derive from, and the check that they keep the contract."""
+"""Base classes for rules and outcome models of your own, and the check of their contract."""
 
 from __future__ import annotations
 

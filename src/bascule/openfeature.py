@@ -1,4 +1,4 @@
-"""An OpenFeature provider that also tracks: OFREP for the arms, and outcomes for what happens.
+"""An OpenFeature provider: it evaluates flags by OFREP, and sends tracked events as outcomes.
 
     from openfeature import api
     from bascule.openfeature import BasculeProvider
@@ -40,13 +40,13 @@ PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds between successive attempts to send."""
 
 ALL_REJECTED = 422
-"""The status of an answer in which no outcome counts."""
+"""HTTP status of an answer that rejects all outcomes of a request."""
 
 Sent = tuple[str, dict[str, Any]]
 
 
 class BasculeProvider(OFREPProvider):
-    """The OFREP provider, with tracking.
+    """An OFREP provider that also sends tracked events as outcomes.
 
     `events` says which tests an event is an outcome of; an event that is not in it is one of the
     test of its own name. Its value is the number that is tracked, or 1. Outcomes are sent by a
@@ -86,7 +86,7 @@ class BasculeProvider(OFREPProvider):
         evaluation_context: EvaluationContext | None = None,
         tracking_event_details: TrackingEventDetails | None = None,
     ) -> None:
-        """Send an outcome of the context's unit, soon; this neither waits nor raises."""
+        """Queue an outcome of the context's unit for sending; problems are logged, never raised."""
         unit = evaluation_context.targeting_key if evaluation_context else None
         if not unit:
             LOGGER.warning(
@@ -102,7 +102,7 @@ class BasculeProvider(OFREPProvider):
         self._start()
 
     def shutdown(self) -> None:
-        """Send what waits, then stop."""
+        """Send all waiting outcomes, then stop."""
         with self._lock:
             sender, self._sender = self._sender, None
         if sender is not None:
@@ -117,7 +117,7 @@ class BasculeProvider(OFREPProvider):
                 self._sender.start()
 
     def _send_all(self) -> None:
-        """Send until the provider is shut down: what waits, in one request for each test."""
+        """Send waiting outcomes, in one request for each test, until the provider is shut down."""
         while True:
             first = self._waiting.get()
             waiting = [] if first is None else [first]
@@ -157,7 +157,7 @@ class BasculeProvider(OFREPProvider):
 
 
 def outcome_of(unit: str, details: TrackingEventDetails | None) -> dict[str, Any]:
-    """A tracked event as the service takes it.
+    """Return a tracked event as an outcome in the form that the service accepts.
 
     >>> outcome_of("user-42", TrackingEventDetails(19.99, {"id": "order-1"}))["value"]
     19.99

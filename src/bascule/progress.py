@@ -1,4 +1,4 @@
-"""Pure functions of a design and of statistics, which simulations and live tests call.
+"""Pure functions of a design and its statistics, called by simulations and by live tests.
 
 They say who is next, what the intervals are, how a test ends, and what looks wrong.
 """
