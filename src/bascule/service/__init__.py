@@ -1,1 +1,1 @@
-"""The service: an HTTP API, OFREP for OpenFeature clients, keys, and a page; it needs FastAPI."""
+"""The service: an HTTP API, OFREP for OpenFeature clients, API keys, and web pages (FastAPI)."""

@@ -42,7 +42,7 @@ DESIGNS = {
     )
     for name, tilt in (("adaptive", 3), ("even-split", 1))
 }
-"""Two of the tests: the same evidence, error, window and cap; they differ in the split alone."""
+"""Designs of the first two tests, which differ only in how they split visitors."""
 
 FIXED = "fixed-horizon"
 FIXED_UNITS = 915
@@ -76,7 +76,7 @@ class Standing:
 
 
 class FixedHorizonTest:
-    """The test that most people run: an even split, a fixed number of visitors, and one look."""
+    """The usual kind of test: an even split, a fixed number of visitors, and one final look."""
 
     def __init__(self, seed: int) -> None:
         # Not for security: it draws the visitors of a demonstration.
@@ -96,7 +96,7 @@ class FixedHorizonTest:
                 self._due = hours + HOURS
 
     def is_over(self, hours: int) -> bool:
-        """Return whether every visitor has had a day to buy."""
+        """Return whether all visitors have come, and the last one has had a day to buy."""
         return min(self.units.values()) == FIXED_UNITS and hours >= self._due
 
     @property

@@ -48,7 +48,7 @@ GUIDE = (
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool: its name, and the call of the API that it makes."""
+    """A tool of the server: its name, its arguments, and the API call that it makes."""
 
     name: str
     method: str
@@ -65,7 +65,7 @@ class Call:
 
 
 def calls_of(description: dict[str, Any], changes: bool = False) -> list[Call]:
-    """Return the tools for an OpenAPI description; without `changes` only those that read."""
+    """Return the tools for an OpenAPI description; without `changes`, only read-only ones."""
     parts = description.get("components", {}).get("schemas", {})
     listed = []
     for path, operations in description["paths"].items():

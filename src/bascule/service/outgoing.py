@@ -8,7 +8,7 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 import httpx
 
 SECONDS = 10.0
-"""How long a call may take."""
+"""Seconds that a call may take."""
 
 
 class Outgoing:
@@ -29,6 +29,6 @@ class Outgoing:
         return httpx.AsyncClient(timeout=SECONDS, verify=self._tls, cookies=no_cookies)
 
     async def close(self) -> None:
-        """Close the connections that are kept."""
+        """Close the client's open connections."""
         if "client" in self.__dict__:
             await self.client.aclose()

@@ -169,7 +169,7 @@ class Planner:
 
 
 def _work(pipe: Connection) -> None:
-    # What plans is loaded in that process alone.
+    # The modules of planning are imported in that process only.
     from bascule.service.planner_process import answer_all
 
     answer_all(pipe)

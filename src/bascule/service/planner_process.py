@@ -34,13 +34,13 @@ def arguments(asked: Model) -> dict[str, Any]:
 
 
 def plan_json(asked: Model) -> bytes:
-    """The plan for a request as JSON, as the command line prints it."""
+    """Return the plan for a request as JSON, the same as the command line prints."""
     # As many runs as on the command line, so that the same question has the same answer.
     return encode(PLANNERS[type(asked)](**arguments(asked)).to_dict())
 
 
 class Interrupted(BaseException):
-    """Raised in a plan whose result nobody waits for."""
+    """Raised inside the computation of a plan that no caller waits for any more."""
 
 
 def result_of(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
@@ -66,7 +66,7 @@ def answer_all(pipe: Connection) -> None:
         if is_calling:
             raise Interrupted
 
-    # Ctrl+C is for the service, which ends this process.
+    # Ctrl+C is left to the service, which ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(AttributeError):
         signal.signal(signal.SIGUSR1, interrupt)

@@ -35,7 +35,7 @@ ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
 def encode(data: Any) -> bytes:
-    """Encode plain data as JSON in ASCII: text that a caller sent may not be valid Unicode.
+    """Encode plain data as ASCII JSON, since text from a caller may not be valid Unicode.
 
     >>> encode({"arm": "green"})
     b'{"arm":"green"}'
@@ -44,7 +44,7 @@ def encode(data: Any) -> bytes:
 
 
 class DataResponse(Response):
-    """Plain data as a JSON response; built with few steps, since most responses are of this kind.
+    """A JSON response made in few steps, since most responses of the service are of this kind.
 
     >>> DataResponse({"arm": "green"}).body
     b'{"arm":"green"}'
@@ -122,7 +122,7 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, ClockError):
         log("clock is wrong", level="error", detail=str(error))
         return unavailable(str(error))
-    # The message names the database: that is for the log, not for callers.
+    # The message names the database: it is logged and not shown to callers.
     log("store failed", level="error", detail=str(error))
     return unavailable(
         "the store did not answer, and may have kept a part of this request: repeat it "
@@ -131,7 +131,7 @@ def problem_of(error: Exception) -> Problem:
 
 
 def unavailable(detail: str) -> Problem:
-    """The refusal of a request that the service cannot answer at present.
+    """Return the refusal of a request that the service cannot answer at present.
 
     >>> unavailable("the service is about to stop").headers
     {'Retry-After': '2'}
@@ -142,11 +142,11 @@ def unavailable(detail: str) -> Problem:
 def refusal(
     scope: Scope, problem: Problem, request: Any = None, page: Page | None = None
 ) -> Response:
-    """The response to a refused request, in the shape that its path and caller expect."""
+    """Return the response to a refused request, in the format that its path and caller expect."""
     path = scope["path"]
     if path.startswith("/ofrep/"):
         return ofrep_failure(path, problem)
-    # Rendering a page for each of too many requests would take longer than the requests.
+    # Callers over a rate limit get no page: rendering one takes longer than the request.
     if request is not None and wants_page(scope) and problem.status != 429:
         if problem.status == 401 and scope["method"] == "GET":
             return RedirectResponse("/sign-in", 303)
@@ -156,7 +156,7 @@ def refusal(
 
 
 def ofrep_failure(path: str, problem: Problem) -> Response:
-    """A refusal in the shape of OFREP."""
+    """Return a refusal in the format of OFREP."""
     if problem.status >= 500:
         return DataResponse({"errorDetails": problem.detail}, problem.status, problem.headers)
     code = problem.code or OFREP_CODES.get(problem.status, "GENERAL")

@@ -18,7 +18,7 @@ WEBHOOK_SECRET = "BASCULE_WEBHOOK_SECRET"  # nosec B105: the name of a variable,
 
 
 MAILBOX = re.compile(r"[a-z0-9!#$%&'*+/=?^_`{|}~.-]+@[a-z0-9-]+(?:\.[a-z0-9-]+)*", re.I | re.A)
-"""An address of mail as people have it: one @, no quotes, comments, spaces or commas."""
+"""Pattern of a common e-mail address: one @, and no quotes, comments, spaces or commas."""
 
 LISTED = re.compile(r"[a-z0-9!#$%&'*+/=?^_`{|}~.-]*@[a-z0-9-]+(?:\.[a-z0-9-]+)*", re.I | re.A)
 """Pattern of an e-mail address, or of a domain such as @shop.example."""
@@ -27,7 +27,7 @@ MOST_FIELDS = 1000
 """Maximum number of fields of a URL or a form; the largest form has about a hundred."""
 
 LARGE = 8192
-"""Bytes from which on a body is parsed and validated in a thread."""
+"""Number of bytes from which on a body is parsed and validated in a thread."""
 
 NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
 
@@ -134,7 +134,7 @@ class Settings:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address, or a name of one, is this machine's own.
+    """Whether an address, or a host name, means this machine.
 
     >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0")
     (True, True, False)
@@ -169,7 +169,7 @@ def webhook_key(secret: str) -> bytes:
 
 
 def shown_url(url: str) -> str:
-    """A URL as it may be logged: scheme and host, since its path or query may hold a secret.
+    """Return a URL as it may be logged: without path and query, which may hold a secret.
 
     >>> shown_url("https://ann:pass@hooks.example:8443/services/T0/SECRET?token=1")
     'https://hooks.example:8443/...'

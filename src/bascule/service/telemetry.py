@@ -65,7 +65,7 @@ def log(event: str, level: str = "info", **fields: Any) -> None:
 
 
 class LogWriter(logging.Handler):
-    """Writes lines to standard error in a thread of its own.
+    """Writes log lines to standard error in a separate thread.
 
     Whoever reads the log may stop reading. A write would then wait, and with it the event loop. So
     lines wait in a queue of limited length; those that find it full are counted, and their number
@@ -155,7 +155,7 @@ class Metrics:
         self._counted: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count an answer."""
+        """Count an answer, by method, route and status."""
         key = (method, route, status)
         counter = self._counted.get(key)
         if counter is None:
@@ -165,7 +165,7 @@ class Metrics:
         counter[1].observe(seconds)
 
     def text(self) -> bytes:
-        """All metrics in the format of Prometheus."""
+        """Return all metrics in the format of Prometheus."""
         if FOLDER not in os.environ:
             return generate_latest(self.registry)
         together = CollectorRegistry()

@@ -220,7 +220,7 @@ def _status_data(test: Experiment) -> dict[str, Any]:
 
 
 def status_data(status: Status) -> dict[str, Any]:
-    """A status as JSON data, with its headline; diagnostics have a path of their own."""
+    """Return a status as JSON data, with its headline and without its diagnostics."""
     data = status.to_dict()
     del data["diagnostics"]
     for effect in data["effects"]:

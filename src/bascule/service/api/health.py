@@ -1,4 +1,4 @@
-"""`/healthz`, `/readyz` and `/metrics`: for those who keep the service running."""
+"""`/healthz`, `/readyz` and `/metrics`: for those who operate the service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened in a test: report, history, audit log, diagnostics, excluded outcomes, export."""
+"""Reads of one test: report, history, audit log, diagnostics, excluded outcomes, export."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OFREP, the OpenFeature Remote Evaluation Protocol: a flag is a test, its value the unit's arm.
+"""OFREP, the OpenFeature Remote Evaluation Protocol: tests are flags whose value is a unit's arm.
 
 Evaluating one flag enrols the unit. Evaluating all never does: a page load must not put a user into
 every test.

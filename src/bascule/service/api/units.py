@@ -1,4 +1,4 @@
-"""The calls of programs for every unit: assign it, link its names, record its outcomes, erase it.
+"""Calls that programs make for units: assign, link names, record outcomes, show data, erase.
 
 Names of units are sent in bodies, not in paths, which proxies write to their logs.
 """

@@ -64,7 +64,7 @@ MAY: dict[Role, tuple[Role, ...]] = {
     "viewer": ("viewer", "admin"),
     "admin": ("admin",),
 }
-"""Roles that suffice for each required role."""
+"""For each required role, the roles that suffice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ async def require_csrf(request: Request, caller: Annotated[Caller, Depends(page_
 
 
 async def form_of(request: Request) -> ImmutableMultiDict[str, str]:
-    """Return the fields of a form.
+    """Parse the fields of a form.
 
     Browsers encode a form without files as a query, which is read in one step. To read it in parts,
     as forms with files are sent, takes so long that anyone could keep the event loop busy with it.
@@ -219,7 +219,7 @@ async def who(request: Request) -> Caller:
 
 
 def is_known(scope: Mapping[str, Any]) -> bool:
-    """Whether a request has shown a valid key or session."""
+    """Whether a request was authenticated by a valid key or session."""
     return "is_known" in scope.get("state", {})
 
 

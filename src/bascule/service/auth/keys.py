@@ -30,7 +30,7 @@ ROLES: tuple[Role, ...] = ("client", "viewer", "admin")
 """Clients assign units and record outcomes, viewers read, and admins do everything."""
 
 FRESH = 1.0
-"""Seconds after which keys are read again, so that a revocation elsewhere takes effect."""
+"""Seconds after which keys are read again, so that keys revoked elsewhere stop working."""
 
 LONGEST_LABEL = 100
 
@@ -43,7 +43,7 @@ _REVOKE = "UPDATE service_keys SET revoked = ? WHERE id = ? AND revoked IS NULL"
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A stored key; `experiments` is None where it is valid for all."""
+    """A stored key; `experiments` is None if the key is valid for all experiments."""
 
     id: str
     hash: str
@@ -114,7 +114,7 @@ def revoke_key(store: Store, number: str) -> None:
 
 
 class Keyring:
-    """The keys of a store in memory, read again when they may have changed."""
+    """The keys of a store, kept in memory and read again when they are older than `FRESH`."""
 
     def __init__(self, store: Store, calls: StoreCalls) -> None:
         self._keys: SharedRead[dict[str, Key]] = SharedRead(
@@ -151,7 +151,7 @@ class Keyring:
         return self.find(key)
 
     def find(self, given: str) -> Key | None:
-        """The key that was given, if it is known and not revoked."""
+        """Return the given key if it is known and not revoked; else None."""
         prefix, _, rest = given.partition("_")
         number, _, secret = rest.partition("_")
         key = self._keys.value.get(number)
@@ -199,7 +199,7 @@ _ADD = 'INSERT INTO service_sessions (hash, kind, "key", expires, caller) VALUES
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A browser that has signed in; `key` is the number of its key, or None after a link."""
+    """A signed-in browser; `key` is the number of the API key used, or None for other sign-ins."""
 
     token: str
     key: str | None
@@ -208,7 +208,7 @@ class Session:
 
     @property
     def csrf(self) -> str:
-        """The token that each change has to carry; no other site can know it.
+        """The CSRF token that each change has to carry, derived from the session's secret token.
 
         >>> Session("secret", None).csrf == Session("other", None).csrf
         False
@@ -225,7 +225,7 @@ def make_link(store: Store, now: float) -> str:
 def open_session(
     store: Store, key: str | None, now: float, hours: float, caller: str | None = None
 ) -> Session:
-    """Open a session for the number of a key, for a caller named elsewhere, or for a link."""
+    """Open a session for the number of a key, for a caller named by a provider, or for a link."""
     with store.writing() as connection:
         token = _insert(connection, "session", key, now, 3600 * hours, caller)
     return Session(token, key, caller)

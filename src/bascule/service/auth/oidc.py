@@ -31,13 +31,13 @@ from bascule.service.settings import MAILBOX, Settings, is_loopback
 PATH = "/sign-in/oidc"
 STATE_COOKIE = "bascule_oidc"
 SECONDS = 600.0
-"""How long signing in at the provider may take."""
+"""Seconds that a person may take to sign in at the provider."""
 
 DISCOVERED_SECONDS = 300.0
 """Seconds for which the provider's metadata are used before they are fetched again."""
 
 PROVIDER_SECONDS = 10.0
-"""How long the provider may take to describe itself, or to give a token."""
+"""Seconds that the provider may take to answer with its metadata or with a token."""
 
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
 """Accepted signature algorithms: neither "none" nor any that uses the client secret."""
@@ -82,7 +82,7 @@ def role_of(email: str, viewers: Sequence[str], admins: Sequence[str]) -> Role |
 
 
 async def begin(request: Request) -> Response:
-    """Send the browser to the provider."""
+    """Redirect the browser to the provider."""
     settings = _settings(request)
     about = await _discovered(request)
     state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))

@@ -33,7 +33,7 @@ class Buckets:
         self._left: dict[str, tuple[float, float]] = {}
 
     def wait(self, caller: str) -> float:
-        """Take a token and return 0, or take none and return the seconds until there is one."""
+        """Take a token and return 0; if there is none, return the seconds until there is one."""
         now = self._clock()
         left, last = self._left.pop(caller, (self._burst, now))
         left = min(self._burst, left + self._rate * (now - last))

@@ -1,4 +1,4 @@
-"""Messages through Apprise, each sent by a process of its own.
+"""Messages through Apprise, each sent in a separate process.
 
 Apprise waits for the network in the thread that calls it, and reads all of an answer. A service
 that sends a byte a minute, or an answer without end, would take a thread or the memory of whoever
@@ -54,7 +54,7 @@ def plugin(url: str) -> Any:
     logging.getLogger("apprise").disabled = True
     kind = KIND.match(url)
     is_one = kind is not None and not SEVERAL.search(url)
-    # A redirect would send the message to an address that nobody has configured.
+    # Redirects are off: one would send the message to an address that nobody has configured.
     asset = apprise.AppriseAsset(http_redirects=False)
     made = apprise.Apprise.instantiate(url, asset=asset) if is_one else None
     if made is None:
@@ -78,13 +78,13 @@ def _send(url: str, title: str, body: str) -> None:
 
 
 def limit_process() -> None:
-    """Limit the time and the memory of this process, where the system can; Windows cannot."""
+    """Limit the time and the memory of this process on systems that can (Windows cannot)."""
     with suppress(AttributeError):
         signal.alarm(LONGEST)
     with suppress(ImportError, ValueError, OSError):
         import resource
 
-        # The memory may be limited to less already. macOS refuses any limit.
+        # The memory may already be limited to less. macOS refuses any limit.
         soft, hard = resource.getrlimit(resource.RLIMIT_AS)
         limits = [limit for limit in (MEMORY, soft, hard) if limit != resource.RLIM_INFINITY]
         resource.setrlimit(resource.RLIMIT_AS, (min(limits), hard))

@@ -21,7 +21,7 @@ from bascule.service.outgoing import SECONDS
 from bascule.service.reading.store_calls import StoreCalls
 
 LONGEST_TITLE, LONGEST_TEXT = 200, 10_000
-"""Characters of a message; the report itself is on the test's page."""
+"""Maximum number of characters of a message's title and text; the test's page has the rest."""
 
 LOOK_EVERY = 0.1
 """Seconds between checks whether a message was sent."""
@@ -48,7 +48,7 @@ class NotificationTarget:
         self._sending: dict[int, SpawnProcess] = {}
 
     async def deliver(self, store: Store, calls: StoreCalls, sent: EventDelivery) -> str | None:
-        """Send a message about an event; None if it was taken, or else why not."""
+        """Send a message about an event; return None if it was taken, or else the reason."""
         if sent.entry not in self._sending:
             if any(process.exitcode is None for process in self._sending.values()):
                 return "an earlier message is still being sent"
@@ -67,7 +67,7 @@ class NotificationTarget:
 
 
 def message(store: Store, event: dict[str, Any]) -> tuple[str, str]:
-    """Return the title, one line, and the text of a message about an event."""
+    """Return the title (one line) and the text of a message about an event."""
     title, text = _words(store, event)
     return (
         _shortened(" ".join(_visible(title).split()), LONGEST_TITLE),

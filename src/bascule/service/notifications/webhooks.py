@@ -1,4 +1,4 @@
-"""Webhooks: decisions and alarms sent to other programs, signed, until they are received.
+"""Webhooks: signed messages about decisions and alarms, sent to other programs until received.
 
 The events are entries of the audit log, written in the transaction that decided. Deliveries are
 stored, so that nothing is lost when the service ends; each is claimed before it is sent, so that
@@ -29,7 +29,7 @@ EVENTS = {"decide": "decision", "end": "end", "alarm": "alarm", "harm": "harm"}
 """Types of events, by the action in the audit log."""
 
 WAITS = (5.0, 30.0, 120.0, 600.0, 3600.0, 21600.0, 86400.0)
-"""Seconds from one attempt to the next; after the last one a delivery has failed."""
+"""Seconds between attempts; when no wait is left, a delivery has failed."""
 
 LEASE = 60.0
 """Seconds for which a delivery is left to the worker that claimed it."""
@@ -82,7 +82,7 @@ class EventDelivery:
 
 
 def register(store: Store, url: str) -> None:
-    """Subscribe a URL to all events from now on, if it is new."""
+    """Subscribe a URL to all future events, unless it is subscribed already."""
     with store.reading() as connection:
         known = fetch(connection, "SELECT 1 FROM service_webhooks WHERE url = ?", url)
     if not known:
@@ -123,7 +123,7 @@ def settle(store: Store, sent: EventDelivery, problem: str | None, now: float) -
 async def send(
     client: httpx.AsyncClient, url: str, sent: EventDelivery, secret: str, now: float
 ) -> str | None:
-    """Send an event; None if it was received, or else why not."""
+    """Send an event; return None if it was received, or else the reason."""
     headers = {"Content-Type": "application/json", **signed(sent.id, sent.body, secret, int(now))}
     try:
         async with (
@@ -156,7 +156,7 @@ class Recipient(Protocol):
     """The address as it may be logged."""
 
     async def deliver(self, store: Store, calls: StoreCalls, sent: EventDelivery) -> str | None:
-        """Send an event; None if it was received, or else why not."""
+        """Send an event; return None if it was received, or else the reason."""
 
 
 class Webhook:
@@ -174,7 +174,7 @@ class Webhook:
         calls: StoreCalls,  # noqa: ARG002
         sent: EventDelivery,
     ) -> str | None:
-        """Send an event; None if it was received, or else why not."""
+        """Send an event; return None if it was received, or else the reason."""
         client = self._outgoing.client
         return await send(client, self._url, sent, self._secret, time.time())
 
@@ -227,7 +227,7 @@ def signed(number: str, body: bytes, secret: str, now: int) -> dict[str, str]:
 
 
 def body_of(action: str, name: str, time: float, detail: str) -> bytes:
-    """The JSON that is sent for an entry of the audit log."""
+    """Return the JSON of an event, made from an entry of the audit log."""
     data = {
         "type": EVENTS[action],
         "timestamp": moment(time).isoformat(),

@@ -1,4 +1,4 @@
-"""The calls of the API as a page: each with its parameters, its body and what it answers."""
+"""The page of the API: each call with its parameters, its body and its answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class DescribedCall:
-    """One call: what it takes and what it answers."""
+    """A call of the API as the page describes it."""
 
     method: str
     path: str

@@ -1,4 +1,4 @@
-"""Changes that the page offers: which are possible now, and what each will do."""
+"""Changes that the page of a test offers, and descriptions of what each will do."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _round_step(width: float) -> float:
 
 
 def _is_possible(design: Design, value: float) -> bool:
-    """Return whether a design accepts its knob at this value, as UCB does not accept 1."""
+    """Return whether a design accepts a value of its knob; UCB, for example, does not accept 1."""
     try:
         replace(design, rule=design.rule.with_knob(value))
     except InputError:
@@ -174,7 +174,7 @@ def time_words(units: float, status: Status) -> str:
 
 
 def _days(units: float, status: Status) -> float | None:
-    """Return how long it takes until so many more units have come; None if the pace is unknown."""
+    """Return the days until so many further units have come; None if the pace is unknown."""
     left = status.time_left
     if left is None or left.days is None or not left.units:
         return None
@@ -212,7 +212,7 @@ class Confirmation:
 
 
 def changes(status: Status) -> list[PossibleChange]:
-    """The changes of a whole test that are possible now."""
+    """Return the changes possible now for the test as a whole."""
     listed = []
     if status.state == "ready":
         listed.append(PossibleChange("start", "Start", look="primary"))
@@ -241,7 +241,7 @@ def arm_changes(status: Status) -> dict[str, list[PossibleChange]]:
 def ask(
     action: str, design: Design, status: Status, test: Experiment, value: str, arm: str
 ) -> Confirmation:
-    """Describe what a change will do, for its confirmation."""
+    """Describe what a change will do, for the dialog that asks for confirmation."""
     if action == "knob":
         return _knob_question(design, status, test, value)
     if action == "stop":
@@ -286,7 +286,7 @@ def ask(
 
 
 def make(test: Experiment, action: str, value: str, arm: str, to: str = "") -> str:
-    """Make a change and return a message."""
+    """Make a change and return a message that confirms it."""
     named: dict[str, tuple[Callable[[], None], str]] = {
         "start": (test.start, f"{test.name} is running."),
         "stop": (lambda: test.stop(to or None), f"{test.name} is stopped."),

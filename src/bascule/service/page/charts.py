@@ -29,7 +29,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class ChartRow:
-    """What a chart shows at one moment."""
+    """A row of a chart's table: the values at one moment."""
 
     time: float
     text: str

@@ -1,4 +1,4 @@
-"""The page of API keys: create one, copy it with the code that uses it, and revoke one."""
+"""The page of API keys: create a key, copy it with an example of its use, and revoke a key."""
 
 from __future__ import annotations
 
@@ -86,10 +86,10 @@ async def _key_page(
 
 
 def _roles() -> list[tuple[str, str]]:
-    """Return the roles with what each may do."""
+    """Return each role with a description of what it may do."""
     return [(role, ROLE_WORDS[role]) for role in ROLES]
 
 
 def _state(key: Key) -> str:
-    """Return whether a key is valid, or when it was revoked."""
+    """Return the state of a key: valid, or when it was revoked."""
     return "valid" if key.revoked is None else f"revoked {when(key.revoked)}"

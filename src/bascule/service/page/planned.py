@@ -1,4 +1,4 @@
-"""The planner's answer to the form for a new test; all of it is computed in the planner's process.
+"""The planner's answer to the form for a new test, computed entirely in the planner's process.
 
 Plans are kept there, since the form asks again whenever something was typed or chosen.
 """
@@ -25,7 +25,7 @@ from bascule.service.page.creation.plans import (
 from bascule.service.page.render import render
 
 MOST_KEPT = 50
-"""Plans that are kept; each takes some 10 kB."""
+"""Maximum number of plans that are kept; each takes about 10 kB."""
 
 _KEPT: dict[tuple[PlanRequest, Rules], Plan] = {}
 
@@ -95,7 +95,7 @@ def answer_form(
 
 
 def no_plan(typed: Mapping[str, str], problem: str) -> FormAnswer:
-    """Return the form without a plan, for a reason that belongs to no field."""
+    """Return the form without a plan, for a reason that concerns no single field."""
     return _without_plan(Form(typed), {"": problem})
 
 

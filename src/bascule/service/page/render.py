@@ -1,4 +1,4 @@
-"""Rendering of templates into responses, and of fragments that are updated.
+"""Rendering of templates into pages, and into fragments that are updated separately.
 
 A fragment carries its own version in a hidden field named `seen`. The poll sends these fields, and
 the answer has only the fragments whose version is another one; htmx puts them in place. So nothing
@@ -59,11 +59,11 @@ class Fragment:
     @property
     def out_of_band(self) -> Markup:
         """HTML with which htmx replaces this fragment on the page."""
-        # The template has escaped everything in it.
+        # Safe as markup: the template has escaped all text in it.
         return Markup(self._wrapped(' hx-swap-oob="true"'))  # nosec B704
 
     def _wrapped(self, attributes: str) -> str:
-        # The id is ours, and the text was escaped by its template.
+        # Safe as markup: the id is our own, and the template has escaped the text.
         marker = f'<input type="hidden" name="seen" value="{self.id}.{self.version}">'
         return f'<div class="fragment" id="{self.id}"{attributes}>{self.html}{marker}</div>'
 
@@ -122,7 +122,7 @@ def _environment() -> Environment:
 
 
 def tight(text: str) -> str:
-    """Keep numbers on one line with their percent signs.
+    """Join each number to its percent sign with a no-break space.
 
     >>> tight("at most 5 %").split(" ")[-1][0]
     '5'
@@ -260,7 +260,7 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
 
 
 def diagnostic_fragments(store: Store, name: str) -> dict[str, Fragment]:
-    """Diagnostics, which are computed from the whole log."""
+    """Render the diagnostics of a test, which are computed from its whole log."""
     test = store.get(name)
     diagnosed = test.diagnostics()
     return {

@@ -1,4 +1,4 @@
-"""The paths of the page: each authenticates the caller, reads, and renders."""
+"""Routes of the web pages: each authenticates the caller, reads data, and renders."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ async def do(name: str, action: str, request: Request, caller: Changer) -> Respo
 
 
 async def _answer(request: Request, caller: Caller, form: Form, **options: Any) -> FormAnswer:
-    """The planner's answer to the form."""
+    """Return the planner's answer to the form, or the reason why there is none."""
     planner: Planner = request.app.state.planner
     ask = partial(answer_form, form.typed, **options)
     try:

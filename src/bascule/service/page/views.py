@@ -1,4 +1,4 @@
-"""Views: from the status of a test to the values that templates show. Pure functions.
+"""Views: pure functions that turn the status of a test into the values that templates show.
 
 What a test has to say is in the report of its status; here are the places of its intervals, its
 line in the list, its cost beside that of an even split, its diagnostics and its audit log.
@@ -94,7 +94,7 @@ class ListEntry:
 
 
 def line(design: Design, status: Status, mismatch: bool = False) -> ListEntry:
-    """Return a test as a line of the list."""
+    """Return the entry of a test in the list."""
     said, tone = report(status, mismatch), words.tone(status, mismatch)
     return ListEntry(
         status.name,
@@ -119,7 +119,7 @@ def _arms_words(status: Status, has_units: bool) -> str:
 
 
 def in_order(entries: Iterable[Summary]) -> list[Summary]:
-    """Sort tests: those that need action, those that run, the rest; the newest first in each."""
+    """Sort tests: those that need action, then running ones, then the rest; each newest first."""
     return sorted(entries, key=lambda entry: (ORDER.index(entry.state), -entry.test.id))
 
 
@@ -157,7 +157,7 @@ def cost_of(
 
 
 def no_forecast_words(status: Status) -> str:
-    """Say why the rest of a running test is not forecast."""
+    """Say why the rest of a running test cannot be forecast."""
     if status.undecided_guardrails:
         return "The rest is not forecast while a guardrail of the leading arm is undecided."
     return "It is too early to forecast the rest."

@@ -1,4 +1,4 @@
-"""Sentences of the page, and its glossary, which the documentation has too: `glossary.md`."""
+"""Sentences of the web pages, and the glossary, which is the documentation's `glossary.md`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def tone(status: Status, mismatch: bool = False) -> Tone:
 
 
 def guarantee_kind(design: Design, status: Status) -> str:
-    """The guarantee of the decision, or of a future one, with the assumption that it needs."""
+    """Return the guarantee of the decision, made or to come, with the assumption that it needs."""
     if status.decision is None:
         return design.guarantee_label
     return ", ".join(filter(None, (status.decision.guarantee, design.procedure.assumes)))

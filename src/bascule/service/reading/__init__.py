@@ -1,1 +1,1 @@
-"""Reads of the store that callers share: experiments, rendered pages, calls in threads."""
+"""Shared reads of the store: cached experiments, rendered pages, and calls in threads."""

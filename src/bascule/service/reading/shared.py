@@ -65,7 +65,7 @@ class Listing(NamedTuple):
 
 
 class ExperimentCache:
-    """The experiments of a store by name."""
+    """The experiments of a store by name, read again when they are older than `FRESH`."""
 
     def __init__(self, store: Store, calls: StoreCalls) -> None:
         self.store = store
@@ -82,7 +82,7 @@ class ExperimentCache:
             await self._entries.newer_than(now - FRESH)
         entry = self._entries.value.get(name)
         if entry is None:
-            # It may have been created a moment ago, by another program.
+            # Another program may have created it a moment ago.
             entry = (await self._entries.newer_than(now)).get(name)
         if entry is None:
             raise gone(name)
@@ -113,7 +113,7 @@ class ExperimentCache:
         return entry, await self._calls.in_time(answer, "assign")
 
     async def all(self, age: float = FRESH) -> list[Summary]:
-        """All experiments, the oldest first, as they were at most `age` seconds ago."""
+        """Return all experiments, the oldest first, as read at most `age` seconds ago."""
         return [*(await self._entries.newer_than(time.monotonic() - age)).values()]
 
     def visible(
@@ -142,7 +142,7 @@ class ExperimentCache:
                 if not entry.is_settled:
                     listing.settling.append(entry.name)
             except (ArithmeticError, LookupError, TypeError, ValueError):
-                # One experiment whose row is damaged must not hide all others.
+                # One experiment with a damaged row must not hide all others.
                 fields = {"experiment": entry.name}
                 LOGGER.exception("experiment unreadable", extra={"fields": fields})
                 listing.unreadable.append(entry.name)
@@ -218,7 +218,7 @@ class SharedRenders:
         *arguments: Given.args,
         **named: Given.kwargs,
     ) -> Result:
-        """Return the result of a call, at most a second old unless it takes long to compute.
+        """Return the result of a call, at most a second old unless the call itself takes long.
 
         A key stands for one function and its arguments.
         """
@@ -254,12 +254,12 @@ class SharedRenders:
         return value
 
     def forget(self) -> None:
-        """Render everything again when it is asked for: something was changed."""
+        """Mark all rendered pages as out of date, since something was changed."""
         for render in self._kept.values():
             render.forget()
 
     def _make_room(self) -> None:
-        """Drop the renders that were read longest ago until the rest take few enough bytes."""
+        """Drop the pages that were read longest ago until the rest take few enough bytes."""
         while (
             len(self._kept) > 1
             and sum(bytes_of(render.value) for render in self._kept.values()) > MOST_BYTES

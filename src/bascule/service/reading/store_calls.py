@@ -1,4 +1,4 @@
-"""Calls of the store from the event loop: in threads of their own, and with a deadline.
+"""Calls of the store from the event loop, made in threads and with a deadline.
 
 Nothing that waits for a disk or a database runs on the event loop. Short calls (keys, sessions, the
 list of experiments) have threads that long ones (status, diagnostics, pages) cannot take, so that
@@ -72,7 +72,7 @@ class StoreCalls:
     async def in_time(
         self, answer: Awaitable[Result], name: str, deadline: float | None = None
     ) -> Result:
-        """Await an answer of the store; log it when slow, and refuse with 503 after the deadline.
+        """Await an answer of the store; log a slow one, and refuse with 503 after the deadline.
 
         >>> asyncio.run(StoreCalls().in_time(asyncio.sleep(0, "a"), "ask"))
         'a'
@@ -167,7 +167,7 @@ class SharedRead(Generic[Result]):
         return self.read_at <= max(since, self._changed_at)
 
     def forget(self) -> None:
-        """Read the value again at the next request, since something was changed."""
+        """Mark the value as out of date, so that the next caller reads it again."""
         self._changed_at = time.monotonic()
 
     async def _refresh(self) -> None:

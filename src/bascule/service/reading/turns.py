@@ -55,7 +55,7 @@ class Turns:
 
     @asynccontextmanager
     async def turn(self, who: str, is_limited: bool = True) -> AsyncIterator[None]:
-        """Wait for a turn and have it inside this block; refused where too many wait."""
+        """Wait for a turn, held inside this block; raise if too many callers wait already."""
         if is_limited and (self.asked >= self._most or self._asked[who] >= self._most_of_one):
             raise unavailable(f"too many {self._name} are asked for at once: wait for one")
         self._asked[who] += 1
@@ -85,7 +85,7 @@ class Turns:
         self._served.add(who)
 
     def _call_next(self) -> None:
-        """Call the caller whose last turn is longest ago; of several, the first in the queue."""
+        """Give the turn to the caller whose last turn was longest ago; if several, to the first."""
         places = {caller: place for place, caller in enumerate(self._served)}
         order = {called: places.get(caller, -1) for called, caller in self._waiting.items()}
         self._is_taken = bool(order)

@@ -187,7 +187,7 @@ def _no_such_path(method: str, path: str) -> str:
 
 
 def _methods(app: FastAPI, path: str) -> list[str]:
-    """All methods of a path: the framework names those of one route only."""
+    """Return all methods of a path, since the framework names those of one route only."""
     methods: set[str] = set()
     for router in app.state.routers:
         for route in router.routes:
@@ -216,7 +216,7 @@ class UnitRouter:
         self._router = Router(routes, redirect_slashes=False, default=app)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a call of a unit, or pass the request on."""
+        """Answer a call about a unit, or pass the request on."""
         is_call = scope["type"] == "http" and scope["method"] == "POST"
         await (self._router if is_call else self._app)(scope, receive, send)
 

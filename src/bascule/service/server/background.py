@@ -24,7 +24,7 @@ from bascule.service.settings import Settings
 from bascule.service.telemetry import LOGGER, STDERR, log
 
 SETTLE_EVERY, LOOK_EVERY, SEND_EVERY, RETAIN_EVERY = 2.0, 300.0, 2.0, 3600.0
-"""Seconds between two rounds of each task."""
+"""Seconds between two rounds of each background task."""
 
 STALLED, LIFE_EVERY = 2.0, 0.5
 """Seconds after which a blocked event loop is logged, and seconds between its signs of life."""
@@ -71,7 +71,7 @@ async def stop(tasks: list[asyncio.Task[None]]) -> None:
 
 
 async def show_life(app: FastAPI) -> None:
-    """Log and count a stall of the event loop.
+    """Log and count periods in which the event loop was blocked.
 
     The timer runs in a thread of the interpreter's own, which also notices a loop that never gives
     up its lock, and writes what all threads do to the log. Nothing is ended: the loop goes on when
@@ -98,7 +98,7 @@ async def settle(app: FastAPI) -> None:
 
 
 async def find_alarms(app: FastAPI) -> None:
-    """Look for alarms in tests that run, or that have ended since the last look."""
+    """Look for alarms in tests that are running or have ended since the last look."""
     calls: StoreCalls = app.state.calls
     entries: list[Summary] = await app.state.directory.all()
     running = {entry.test.id for entry in entries if entry.state in OPEN}

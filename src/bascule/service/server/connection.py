@@ -51,7 +51,7 @@ class GuardedProtocol(HttpToolsProtocol):
     by_address: ClassVar[Counter[str]] = Counter()
     """Connections, by address."""
     strangers: ClassVar[dict[GuardedProtocol, None]] = {}
-    """Connections that have shown no valid key or session, by their last answer, oldest first."""
+    """Connections without a valid key or session, ordered by their last answer, oldest first."""
 
     _source = ""
     # The time by which a request must be complete, and the timer that checks it.
@@ -85,7 +85,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super().data_received(data)
         is_idle = self.cycle is None or self.cycle.response_complete
         if self._in_head and is_idle and self._due is None:
-            # Bytes that begin no request, such as empty lines, ended the wait for the next one.
+            # Bytes before a request, such as empty lines, have stopped the timer: start it again.
             self._await_request()
         if self._in_head and self._bytes > LARGEST_HEAD:
             self._refuse(_head_too_large())
@@ -102,31 +102,31 @@ class GuardedProtocol(HttpToolsProtocol):
         self._await_request()
 
     def on_url(self, url: bytes) -> None:
-        """Take a part of the request's address."""
+        """Count and store a part of the request's address."""
         self._head += len(url)
         if self._head > LARGEST_HEAD:
             self._refuse_parsing(_head_too_large())
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header or a trailer."""
+        """Count and store a header or a trailer."""
         self._head += len(name) + len(value) + 4
         if self._head > LARGEST_HEAD:
             self._refuse_parsing(_head_too_large())
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Take the complete head."""
+        """Note that the head of the request is complete."""
         self._in_head = False
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """Take the end of a request."""
+        """Note that the request is complete."""
         self._in_head, self._bytes, self._due = True, 0, None
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request."""
+        """Note whether the caller was authenticated, and wait for the next request."""
         super().on_response_complete()
         if self.strangers.pop(self, 0) is None and not is_known(self.cycle.scope):
             self.strangers[self] = None
@@ -169,7 +169,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._sender = self.loop.call_at(self._due, self._check_deadline)
 
     def _check_deadline(self) -> None:
-        """Give up on a request that is not complete in time; check again at the next deadline."""
+        """Refuse a request that is not complete in time; otherwise check at the next deadline."""
         self._sender = None
         if self._due is not None and self.loop.time() < self._due:
             self._sender = self.loop.call_at(self._due, self._check_deadline)
@@ -196,7 +196,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._abort_later()
 
     def _refuse(self, problem: Problem) -> None:
-        """Answer at once and close: the rest of such a request is not read."""
+        """Send a refusal and close the connection, without reading the rest of the request."""
         if self.transport.is_closing():
             return
         if self.cycle is None or not self.cycle.response_started or self.cycle.response_complete:
@@ -229,7 +229,7 @@ def guarded(largest_body: int, has_proxy: bool = False) -> type[GuardedProtocol]
 
 
 def raw_response(problem: Problem) -> bytes:
-    """A refusal as the bytes of a response, for requests that never reach the application.
+    """Return a refusal as raw bytes, for requests that never reach the application.
 
     >>> raw_response(Problem(431, "too large")).splitlines()[0]
     b'HTTP/1.1 431 Request Header Fields Too Large'

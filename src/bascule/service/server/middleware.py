@@ -1,4 +1,4 @@
-"""Middleware around every request: its size, headers of its answer, metrics and logs."""
+"""Middleware around every request: limits on its size, security headers, metrics and logs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CSP = (
     "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'"
 )
-"""A page runs and loads only what the service itself serves."""
+"""Content security policy: pages load and run only what the service itself serves."""
 
 HEADERS = [
     (b"x-content-type-options", b"nosniff"),
@@ -59,7 +59,7 @@ class RequestMiddleware:
         self._strangers = Buckets(STRANGERS_RATE, STRANGERS_BURST)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and its answer back."""
+        """Pass a request to the application, and its answer back."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -67,7 +67,7 @@ class RequestMiddleware:
         status: int | None = None
         method = scope["method"]
         if method == "HEAD":
-            # The server leaves out the body of an answer to HEAD; all else is as for GET.
+            # HEAD is answered like GET; the server leaves out the body.
             scope = {**scope, "method": "GET"}
 
         async def answer(message: Message) -> None:
@@ -160,11 +160,11 @@ class RequestMiddleware:
 
 
 def _length(scope: Scope) -> int:
-    """The length of the body by the request's headers; -1 if it states none."""
+    """Return the length of the body as stated in the headers; -1 if they do not state it."""
     length = 0
     for name, value in scope["headers"]:
         if name == b"content-length":
-            # The server has checked that these are digits.
+            # The server has checked that the value consists of digits.
             return int(value)
         if name == b"transfer-encoding":
             length = -1
@@ -172,7 +172,7 @@ def _length(scope: Scope) -> int:
 
 
 def _counted(receive: Receive, largest: int) -> Receive:
-    """Limit a body that does not state its length."""
+    """Limit the size of a body whose headers do not state its length."""
     size = 0
 
     async def counted() -> Message:

@@ -1,4 +1,4 @@
-"""The service on a socket: one process on a file, several on PostgreSQL, or a thread."""
+"""Running the service: one process for an SQLite file, several for PostgreSQL, or a thread."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from bascule.service.telemetry import FOLDER, log, write_logs
 ACTOR = "service"
 
 LEAVING = 5
-"""Seconds in which accepted requests are answered before the service ends."""
+"""Seconds that accepted requests have to be answered before the service ends."""
 
 HEALTH_SECONDS = 60
 """Seconds in which a worker has to show that its process runs, or be replaced."""
@@ -117,7 +117,7 @@ def address(settings: Settings, listening: socket.socket) -> str:
 
 
 def run(app: FastAPI, listening: socket.socket) -> None:
-    """Serve an application on a socket until a signal to stop; return when all was answered."""
+    """Serve an application on a socket until a stop signal; return when all is answered."""
     app.state.has_process = True
     server = uvicorn.Server(uvicorn.Config(app, **options(app.state.settings)))
 
@@ -147,7 +147,7 @@ def serving(store: Store, settings: Settings) -> Iterator[str]:
 
 
 def options(settings: Settings) -> dict[str, Any]:
-    """The options of Uvicorn for a service, wherever it runs."""
+    """Return Uvicorn's options for the service, in a process of its own or in a thread."""
     return {
         "http": guarded(settings.largest_body, bool(settings.proxies)),
         "log_config": None,
@@ -182,7 +182,7 @@ def _handled(handler: Callable[..., Any]) -> Iterator[None]:
 
 
 def _leave() -> None:
-    """End this process at once where a report is still being computed in a thread.
+    """End this process at once if a report is still being computed in a thread.
 
     The store is closed. Python would wait for the thread, whose result nobody needs any more.
     """

@@ -1,4 +1,4 @@
-"""Settings of the interpreter for a process that serves."""
+"""Settings of the Python interpreter for a process that runs the service."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FREEZES = 3
 
 
 def freezing_callback() -> Callable[[str, Mapping[str, int]], None]:
-    """Return a callback of `gc` that exempts what the first full collections have found in use.
+    """Return a `gc` callback that exempts objects alive after the first full collections.
 
     That is nearly all modules, which stay for as long as the process. To go through them again and
     again kept the event loop for 90 ms every few seconds.
@@ -34,7 +34,7 @@ def freezing_callback() -> Callable[[str, Mapping[str, int]], None]:
 
 @contextmanager
 def tuned() -> Iterator[None]:
-    """Tune the interpreter inside this block."""
+    """Apply settings of the interpreter inside this block."""
     sys.setswitchinterval(SWITCH)
     gc.freeze()
     callback = freezing_callback()

@@ -1,4 +1,4 @@
-"""Schemas of responses, for the OpenAPI description; most fields are those of the results."""
+"""Schemas of responses, for the OpenAPI description; most fields come from result dataclasses."""
 
 from __future__ import annotations
 

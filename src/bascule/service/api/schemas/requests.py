@@ -1,4 +1,4 @@
-"""Bodies of requests: what is accepted, and what the OpenAPI description says."""
+"""Schemas of request bodies, which validate requests and describe them in OpenAPI."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ MOST_RULES = 20
 
 
 class Model(BaseModel):
-    """A body whose fields are known; others are refused."""
+    """Base class of request bodies: unknown fields are refused."""
 
     long_lists: ClassVar[tuple[str, ...]] = ()
     """Names of fields whose lists may be longer than the usual limit on entries."""
@@ -106,7 +106,7 @@ class Model(BaseModel):
 
 
 class PlainModel(Model):
-    """A body of a call that is made for every unit: its fields have the types that JSON has."""
+    """Base class of bodies of frequent calls: strict, since JSON has the types of their fields."""
 
     model_config = ConfigDict(strict=True, allow_inf_nan=False)
 

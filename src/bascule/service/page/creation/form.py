@@ -1,4 +1,4 @@
-"""The form for a new test: what was typed, the question it puts to the planner, and the design."""
+"""The form for a new test: its fields, the request for a plan, and the chosen design."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Form:
 
     @classmethod
     def read(cls, fields: Mapping[str, object]) -> Form:
-        """Return the form with the fields that were sent; an unticked box is not sent."""
+        """Return the form with the fields that were sent; browsers do not send unticked boxes."""
         typed = {
             name: value.replace("\r\n", "\n")
             for name, value in fields.items()
@@ -117,7 +117,7 @@ class Form:
                 form = Form({**form.typed, field: accepted[field]})
 
     def check_once(self, is_to_be_created: bool) -> None:
-        """Raise `InputError` for the first thing that is wrong."""
+        """Raise `InputError` for the first invalid field."""
         check_given(FORM, {**self._given(), "name": ""})
         self.rules()
         self.audience()
@@ -162,7 +162,7 @@ class Form:
         return text or None
 
     def design(self, plan: Plan) -> Design:
-        """The design that was chosen from the planner's answer."""
+        """Return the design chosen from a plan, with its measures of outcomes."""
         design = chosen(plan, self.choice).design
         if self["counts"] != "window":
             return replace(design, reports="always")

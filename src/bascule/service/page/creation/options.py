@@ -1,4 +1,4 @@
-"""The fields of the form for a new test: those of a plan, and those of a live test."""
+"""The fields of the form for a new test: options of the plan, and those of the live test."""
 
 from __future__ import annotations
 
@@ -230,6 +230,6 @@ def rules_with(name: str) -> tuple[str, ...]:
 
 
 OF_SOME_OUTCOMES = tuple(name for name in OF_OUTCOME if outcomes_with(name) != OFFERED)
-"""Fields that belong to some outcome models."""
+"""Fields that apply to some outcome models only."""
 
 ADVANCED = (*(name for name in OF_OUTCOME if name not in OF_SOME_OUTCOMES), *ADVANCED)

@@ -24,7 +24,7 @@ Rules = tuple[Rule, ...]
 
 
 class Creations:
-    """The tests that forms have created, so that a form that is sent twice creates one."""
+    """Remembers which test each form created, so that a form sent twice creates one test."""
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
@@ -59,7 +59,7 @@ class PlannerAnswer:
     plan: Plan
     report: Report
     picked: Candidate
-    """The design that was chosen, or the recommended one."""
+    """The chosen design, or the recommended one if none was chosen."""
     cards: tuple[tuple[str, str, Candidate], ...]
     """Value, titles and design of each card: fastest, recommended and cheapest design."""
     origin: str
