@@ -1,4 +1,4 @@
-"""The differences of a live test in words: of arms, on every metric, each in its unit."""
+"""Text about the differences between arms in a live test, for every metric."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ OF_BOUNDS = (
 
 
 def amounts_of(status: Status) -> Amounts:
-    """Return how the outcomes of the primary metric are written."""
+    """Return the formatter for outcomes of the primary metric."""
     return Amounts(status.binary, status.cost_unit)
 
 

@@ -1,4 +1,4 @@
-"""Figures: one style for all of them, saved whole or not at all. Loads Matplotlib when used."""
+"""Figures in one style, saved completely or not at all; Matplotlib is loaded when used."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ BARS = (10, 60)
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """How one curve looks: a colour, a dash and a marker, each of which tells it from the rest."""
+    """The look of one curve: a colour, a dash and a marker, each different from other curves'."""
 
     colour: str
     dash: str | tuple[int, tuple[float, ...]]
@@ -70,7 +70,7 @@ SERIES: tuple[Series, ...] = (
     Series("#000000", (0, (1.2, 1.2)), "v"),
     Series("#a3172a", "solid", "X"),
 )
-"""Curves that stay apart for the colour-blind and in grey: lightness, dash and marker all vary."""
+"""Looks of curves that can be told apart by lightness, dash or marker, also without colours."""
 
 
 def new_figure(
@@ -113,14 +113,14 @@ def rendered(figure: Figure, kind: str) -> bytes:
 
 
 def save_figure(figure: Figure, path: Path) -> tuple[Path, ...]:
-    """Write `path` with the suffixes .png and .svg; the text in the latter stays text."""
+    """Write `path` with the suffixes .png and .svg; text in the SVG file is kept as text."""
     layout, written = figure.get_layout_engine(), []
     try:
         for kind in KINDS:
             written.append(
                 write_whole(path.with_name(f"{path.name}.{kind}"), rendered(figure, kind))
             )
-            # Once for both: finding room for everything takes as long as drawing it.
+            # Laid out once for both files: the layout takes as long as the drawing.
             figure.set_layout_engine(None)
     finally:
         figure.set_layout_engine(layout)

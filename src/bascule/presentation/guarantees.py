@@ -52,7 +52,7 @@ def interval_words(error: float, low: float, high: float, bounds: str) -> str:
 
 
 def bound_words(error: float) -> str:
-    """Say what the bounds of an interval promise.
+    """Say what the bounds of an interval guarantee.
 
     >>> bound_words(0.05)
     'each bound fails with probability at most 5 %, at any time'
@@ -79,7 +79,7 @@ def difference_words(effect: Effect | Contrast, amounts: Amounts) -> str:
 
 
 def contrast_words(contrast: Contrast, amounts: Amounts) -> str:
-    """Return a treatment minus the control, in outcome units and relative, with both intervals.
+    """Format a treatment minus the control, in outcome units and relative, with both intervals.
 
     >>> from bascule.core.outcomes import Bernoulli
     >>> ends = (0.043, 0.0, 0.087, 0.05, 0.43, 0.0, 1.05, 0.055, "proven")
@@ -99,7 +99,7 @@ UNBIASED = (
     "A test that stops when a difference is large shows it too large on average; the "
     "median-unbiased estimate is as often too large as too small."
 )
-"""Why there are two estimates after a decision."""
+"""Explanation of why a decision comes with two estimates of a difference."""
 
 UNCORRECTED = (
     "The difference is not corrected for how the test ended: one that stops when a difference is "
@@ -209,7 +209,7 @@ def promise(error: float, arms: int, kind: str, outcome: Outcome) -> str:
 
 
 def guarantee(design: Design) -> str:
-    """Say what is proven of a design, and that its forecasts are not."""
+    """State the guarantee of a design, and that its forecasts are not guaranteed."""
     stated = design.calibration
     if stated.error >= 1.0:
         return sentence(promise_words(design))

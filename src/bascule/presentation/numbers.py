@@ -1,4 +1,4 @@
-"""Numbers as people read them: shares in percent, counts, amounts, estimates, differences, means.
+"""Formatting of numbers for people: shares, counts, amounts, estimates, differences, means.
 
 Every table, sentence, page and command formats its numbers here.
 """
@@ -30,10 +30,10 @@ NORMAL_95 = 1.959964
 """Standard errors on either side of an interval of 95 %."""
 
 LEAST_ERROR = 1e-4
-"""Smallest relative standard error that is shown; a smaller one changes none of four digits."""
+"""Smallest relative standard error that is shown: smaller ones do not affect four digits."""
 
 BETTER: dict[Goal, tuple[str, ...]] = {"increase": (), "decrease": ("lower is better",)}
-"""Note on the goal of a metric; empty for the usual one."""
+"""Note on the direction of a metric; empty if higher is better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class Amounts:
 
 
 def known(value: float | None) -> TypeGuard[float]:
-    """Whether there is a number to show."""
+    """Whether a value is a finite number."""
     return value is not None and math.isfinite(value)
 
 
@@ -161,7 +161,7 @@ def count(value: float) -> str:
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """Return a number to four digits, or more when it has more before the point.
+    """Format a number with four digits, or more if it has more before the decimal point.
 
     >>> number(1234567.0), number(0.000123456), number(-3.0), number(None)
     ('1,234,567', '0.0001235', '−3', '–')
@@ -175,7 +175,7 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def amount(value: float | None) -> str:
-    """Return a cost or a number of days, to three digits.
+    """Format a cost or a number of days with three digits.
 
     >>> amount(3.5592), amount(12345.6), amount(math.nan)
     ('3.56', '12,346', '–')
@@ -207,7 +207,7 @@ def compared(cost: float, other: float) -> str:
 
 
 def relative(lift: float | None) -> str:
-    """Return a relative lift in percent with its sign, to three digits.
+    """Format a relative lift in percent with its sign, with three digits.
 
     >>> relative(0.4321), relative(-0.05), relative(None), relative(math.inf)
     ('+43.2 %', '−5 %', '–', '∞')
@@ -262,7 +262,7 @@ def estimate_95(value: Estimate) -> str:
 
 
 def day(days: float) -> str:
-    """Return a day of a test, to a tenth; a day after the deadline is "later".
+    """Format a day of a test to a tenth; a day after the deadline is "later".
 
     >>> day(6.587), day(math.inf)
     ('6.6', 'later')
@@ -273,7 +273,7 @@ def day(days: float) -> str:
 
 
 def day_count(days: float) -> str:
-    """Return a number of days that somebody has chosen.
+    """Format a number of days that the user has chosen.
 
     >>> day_count(1.0), day_count(28.0), day_count(2.5)
     ('1 day', '28 days', '2.5 days')

@@ -24,7 +24,7 @@ SHORTEST = 20
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A named figure of a report."""
+    """A fact of a report: a name with a value."""
 
     name: str
     value: str
@@ -168,7 +168,7 @@ def _fitting(rows: tuple[Cells, ...], width: int) -> list[str]:
 
 
 def text_table(rows: tuple[Cells, ...] | list[Cells]) -> list[str]:
-    """Return rows as lines: words, and the first column, to the left; numbers to the right.
+    """Format rows as lines: words and the first column aligned left, numbers aligned right.
 
     >>> text_table([("arm", "units", "state"), ("green", "1,200", "active")])
     ['  arm    units  state', '  green  1,200  active']
@@ -190,7 +190,7 @@ def text_table(rows: tuple[Cells, ...] | list[Cells]) -> list[str]:
 
 
 def wrapped(text: str, width: int = COLUMNS) -> list[str]:
-    """Return text in lines that keep a number and its percent sign together."""
+    """Wrap text into lines, keeping each number and its percent sign on the same line."""
     if not width or not text:
         return [text] if text else []
     kept = text.replace(" %", "\u00a0%").replace("± ", "±\u00a0")

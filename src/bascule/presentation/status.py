@@ -183,7 +183,7 @@ def _time_left(status: Status) -> str:
 
 
 def _range(left: TimeLeft) -> str:
-    """Return how long a test may still take, in days where its pace is known."""
+    """Return how long a test may still take, in days if its pace is known."""
     if left.high_units < 1.0:
         return "the decision may come at any time"
     if left.low_days is None or left.high_days is None:
@@ -395,7 +395,7 @@ def detail(status: Status) -> str:
 
 
 def whole_percent(share: float) -> int:
-    """Return how far a test has come in whole percent, rounded down: 100 is a decision.
+    """Return the progress of a test in whole percent, rounded down; 100 means a decision.
 
     >>> whole_percent(0.0042), whole_percent(0.368), whole_percent(0.999)
     (0, 36, 99)

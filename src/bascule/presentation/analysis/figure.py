@@ -1,4 +1,4 @@
-"""The figure of an analysis: the difference day by day, and what it cost.
+"""The figure of an analysis: differences and cost day by day.
 
 Here is also how the days of a log, and its outcomes, are written.
 """
@@ -32,7 +32,7 @@ def amounts_of(analysis: Analysis) -> Amounts:
 
 
 def stamp(analysis: Analysis, day: str) -> str:
-    """Return a day as the log calls it: by its date, or by its number."""
+    """Return a day as the log writes it: a date, or a number."""
     return analysis.reading.stamp(day) or ""
 
 
@@ -94,7 +94,7 @@ def costs(analysis: Analysis) -> tuple[float, ...]:
 
 
 def decision_place(analysis: Analysis) -> int | None:
-    """Return the index of the first day that allowed the decision."""
+    """Return the index of the day on which the decision was first possible."""
     dates = [day.date for day in analysis.days]
     return dates.index(analysis.decided) if analysis.decided in dates else None
 

@@ -74,7 +74,7 @@ RUNNING_DAYS = 2
 
 
 def has_ended(analysis: Analysis) -> bool:
-    """Whether the test of a log has ended: its last day is some days ago, or unknown."""
+    """Whether the test of a log has ended: its last day is some days ago, or is not known."""
     if analysis.reading.times != "dates" or analysis.last_day is None:
         return True
     last = date.fromisoformat(analysis.last_day)
@@ -104,7 +104,7 @@ def _of_ended(analysis: Analysis, pairs: str) -> str:
 
 
 def _of_guardrails(analysis: Analysis) -> str:
-    """What to do where the guardrails decide: which arm to ship, or what they have shown so far."""
+    """Say what to do if guardrails decide: which arm to ship, or what they have shown so far."""
     decision = analysis.decision
     if not analysis.metrics:
         return "No decision: the guardrails decide, and this log has the first metric alone"
@@ -221,7 +221,7 @@ def question(analysis: Analysis) -> str:
 
 
 def setting(analysis: Analysis) -> str:
-    """Who took part, when, and what counts as an outcome."""
+    """Describe who took part, when, and what counts as an outcome."""
     period = ""
     if analysis.first_day and analysis.last_day and has_days(analysis):
         first, last = stamp(analysis, analysis.first_day), stamp(analysis, analysis.last_day)
@@ -255,7 +255,7 @@ def decided_before(analysis: Analysis) -> str:
 
 
 def guarantee(analysis: Analysis) -> str:
-    """Return the guarantee in a sentence or two."""
+    """State the guarantee in a sentence or two."""
     if analysis.withheld:
         return "Nothing is proven of this log."
     if analysis.evidence.once:

@@ -175,7 +175,7 @@ def _numbers(analysis: Analysis) -> Report:
 
 
 def _arm_table(analysis: Analysis) -> Table:
-    """Return the arms, a row each; means of 0/1 outcomes are in percent."""
+    """Return the table of arms, a row each; means of 0/1 outcomes are in percent."""
     mean = amounts_of(analysis).mean
     rows = [
         (arm.name, count(arm.units), count(arm.counted), mean(arm.mean), mean(arm.deviation))
@@ -218,7 +218,7 @@ def _left_out(rows: list[Cells]) -> tuple[str, ...]:
 
 
 def _difference_cells(amounts: Amounts, difference: Contrast | OneLook) -> Cells:
-    """Return a difference and the relative lift, each with its interval."""
+    """Return the cells for a difference and its relative lift, each with its interval."""
     return (
         difference.name,
         *_cells(amounts, difference.difference, difference.low, difference.high),
@@ -312,7 +312,7 @@ def _figures(analysis: Analysis) -> tuple[Drawable, ...]:
 
 
 def day_table(analysis: Analysis) -> Report | None:
-    """Return units, means and differences at the end of each day, the nearest rivals first."""
+    """Return a table of units, means and differences after each day, the nearest rivals first."""
     arms, rivals = analysis.design.arms, against(analysis)[:MOST_RIVALS]
     if len(analysis.days) < 2:
         return None
@@ -377,7 +377,7 @@ SAVINGS = "What the tests cost, and what a planned adaptive design is expected t
 
 
 def _savings_table(collection: LogCollection) -> tuple[Table, ...]:
-    """Return the tests that were compared with an adaptive design."""
+    """Return the table of tests that were compared with an adaptive design."""
     heading = ("test", "units", "days", "lost", "adaptive: units", "days", "lost")
     rows = []
     for row in collection.rows:

@@ -1,4 +1,4 @@
-"""The question of a plan in words."""
+"""The question of a plan in words: what was asked of the planner."""
 
 from __future__ import annotations
 

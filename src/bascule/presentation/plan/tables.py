@@ -68,7 +68,7 @@ def _knob_words(point: Candidate) -> str:
 
 
 def _design_cells(point: Candidate, zero: Forecast | None) -> Cells:
-    """Return days, the day by which 90 % have ended, cost, and days if no arm is better."""
+    """Return cells: mean days, days until 90 % have ended, cost, and days if no arm is better."""
     forecast, at_zero = point.forecast, "-" if zero is None else estimate(zero.days)
     return (estimate(forecast.days), day(forecast.p90_days), estimate(forecast.cost), at_zero)
 

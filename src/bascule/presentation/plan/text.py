@@ -208,7 +208,7 @@ def guardrail_lines(plan: Plan) -> list[str]:
 
 
 def limits(plan: Plan) -> list[str]:
-    """Say how far the request could be stretched, or what would make it possible."""
+    """Say what the test could still detect, or which other request would make it possible."""
     request, reach = plan.request, plan.reach
     lift = None if reach.lift is None else lift_words(request.outcome, reach.lift)
     # If both best arms have a lift, the test has to detect the lead of one over the other.
@@ -272,7 +272,7 @@ def design_in_words(design: Design, request: PlanRequest) -> str:
 
 
 def report(plan: Plan, with_details: bool = False) -> Report:
-    """Return the plan as a report: the verdict, a few rows, one reason, and the guarantee."""
+    """Return the plan as a report: the recommendation, a few facts, one reason, the guarantee."""
     parts = [why(plan), cap_words(plan), *guardrail_lines(plan), measure_words(plan)]
     if not plan.possible:
         parts += limits(plan)
@@ -324,7 +324,7 @@ def question(plan: Plan) -> str:
 
 
 def details(plan: Plan) -> Report:
-    """Return what else a plan knows: other lifts, other designs, and where figures come from."""
+    """Return further results of a plan: other lifts, other designs, and the origin of figures."""
     shares = (pace_table(plan),) if plan.paces else ()
     tables = (
         *shares,
