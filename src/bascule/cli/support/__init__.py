@@ -1,1 +1,1 @@
-"""What several commands share: options, numbers as people write them, printing."""
+"""Helpers shared by several commands: options, formats of numbers, and printing."""

@@ -29,7 +29,7 @@ _CONTROLS = {sign: f"\\x{sign:02x}" for sign in (*range(9), *range(11, 32), *ran
 
 
 def visible(text: str) -> str:
-    r"""Return a text whose control characters are written out, so that a terminal obeys none.
+    r"""Return a text with control characters escaped, so that a terminal does not obey them.
 
     >>> visible("a name\x1b]0;title\x07")
     'a name\\x1b]0;title\\x07'
@@ -38,7 +38,7 @@ def visible(text: str) -> str:
 
 
 def screen() -> Console:
-    """Standard output for lines and tables; plain text when it is not a terminal.
+    """Return a console for standard output; it writes plain text unless that is a terminal.
 
     Markup is off: names of units, arms and files are data, and "[/red]" may be one of them. So may
     be what moves a cursor or names a window, which is written out.
@@ -62,7 +62,7 @@ def print_line(text: str, style: str | None = None) -> None:
 
 
 def confirm(question: str, yes: bool) -> None:
-    """Ask before something that cannot be undone; raise unless the answer is yes."""
+    """Ask before a step that cannot be undone; end the command unless the answer is yes."""
     if yes:
         return
     if not sys.stdin.isatty():
@@ -93,7 +93,7 @@ def note(words: str) -> None:
 
 
 def print_json(data: dict[str, Any]) -> None:
-    """One JSON object on standard output, and nothing else there."""
+    """Print one JSON object, and nothing else, on standard output."""
     typer.echo(json.dumps(data, allow_nan=False))
 
 
@@ -117,7 +117,7 @@ def print_result(result: Any, as_json: bool, show: Callable[[Any], None] | None 
 
 
 def print_report(report: Report, width: int = COLUMNS) -> None:
-    """Print a report as text, broken at a width; headline and alarms stand out on a terminal.
+    """Print a report as text, wrapped at a width; a terminal highlights the headline and alarms.
 
     On a terminal that is narrower, sentences and tables are broken to fit it.
     """

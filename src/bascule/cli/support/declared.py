@@ -1,4 +1,4 @@
-"""Commands whose options are declared: made into parameters, shown in panels, read and checked."""
+"""Commands with declared options: shown in panels of the help, read and checked."""
 
 from __future__ import annotations
 
