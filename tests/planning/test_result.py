@@ -210,3 +210,16 @@ def test_a_plain_lift_above_the_baseline_is_warned_of() -> None:
         warnings.simplefilter("error")
         bs.plan(baseline=0.05, lift=0.04, units_per_day=1000, runs=2)
         bs.plan(baseline=0.05, lift="200%", units_per_day=1000, runs=2)
+
+
+def test_the_fastest_design_is_the_recommended_one_unless_it_is_clearly_sooner() -> None:
+    """With a window of a week two even splits differ by minutes, and the other one costs more."""
+    request = bs.PlanRequest(
+        baseline=0.05, lift=0.01, units_per_day=5000, window="7d", deadline_days=28
+    )
+    plan = next(stages(request, threads=1))
+    assert plan.fastest == plan.chosen
+    plan = next(stages(replace(request, window="1d"), threads=1))
+    assert plan.fastest.even
+    assert not plan.chosen.even
+    assert plan.fastest.forecast.days.mean < plan.chosen.forecast.days.mean

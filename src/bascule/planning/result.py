@@ -28,6 +28,7 @@ from bascule.planning.search.alternatives import (
 )
 from bascule.planning.search.candidates import even_split
 from bascule.planning.search.choose import (
+    NEARLY,
     Candidate,
     accepted,
     best_in_time,
@@ -116,8 +117,13 @@ class Plan(Reported):
 
     @property
     def fastest(self) -> Candidate:
-        """The design in time with the lowest mean of its days at the lift and at no effect."""
-        return soonest_of(self._ready)
+        """The design in time with the lowest mean of its days at the lift and at no effect.
+
+        The recommended design is returned if no other one is sooner by more than 2 %.
+        """
+        soonest = soonest_of(self._ready)
+        is_sooner = (1 + NEARLY) * soonest.weighed_days < self.chosen.weighed_days
+        return soonest if is_sooner else self.chosen
 
     @property
     def cheapest(self) -> Candidate:

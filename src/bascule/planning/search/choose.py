@@ -21,7 +21,7 @@ NO_EFFECT = 0.5
 """Weight of the days at no effect in the weighed days of a design; the rest is for the lift."""
 
 NEARLY = 0.02
-"""Relative difference up to which costs are considered equal, so that durations decide."""
+"""Relative difference up to which costs, or durations, are considered equal."""
 
 AS_LONG = 1.001
 """Ratio up to which durations are considered equal, so that minutes do not decide."""
