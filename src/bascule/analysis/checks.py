@@ -88,7 +88,7 @@ def missing_outcomes(
 
 
 def outcome_values(model: Outcome | None, unfit: Unfit | None) -> list[Check]:
-    """Check that the outcomes fit a model that has more requirements than two limits.
+    """Check outcomes against a model that requires more than limits, such as whole numbers.
 
     >>> outcome_values(None, None)
     []

@@ -100,7 +100,7 @@ class Position:
         return len(self.arms)
 
     def waiting(self) -> int:
-        """Return the only active arm if guardrails do not allow it yet, else `NOBODY`."""
+        """Return the only arm left if guardrails do not allow it to win yet, else `NOBODY`."""
         if not self.rails.standings:
             return NOBODY
         rows = self.test, self.marks, self.arms, self.rails

@@ -219,7 +219,7 @@ class Plan(Reported):
 
     @property
     def steered(self) -> tuple[SteeredRuns, SteeredRuns] | None:
-        """Steered tests of the recommended design: at the lift, and if no arm is better.
+        """Two simulations of the recommended design, steered: with the lift, and with equal arms.
 
         None if the request has no period of steering.
         """

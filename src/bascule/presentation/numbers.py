@@ -152,7 +152,7 @@ def bounds_words(
 
 
 def count(value: float) -> str:
-    """Return a number of units, runs or outcomes.
+    """Format a whole number of units, runs or outcomes, with commas.
 
     >>> count(12345.6)
     '12,346'

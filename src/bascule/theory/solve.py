@@ -84,7 +84,7 @@ def clock_until(age: float, outcome: Outcome) -> float:
 
 
 def widest_radius(design: Design, units: float, look: int = 1) -> float:
-    """Return the largest possible radius of an arm: its units have as few outcomes as possible.
+    """Return the largest possible radius of an arm: that of units with the fewest outcomes.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.UCB(2), delta=0.05)

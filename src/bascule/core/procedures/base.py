@@ -301,7 +301,7 @@ class Procedure(ABC):
         return None
 
     def is_futile(self, statistics: AnyStatistics) -> bool:
-        """Return whether the test is futile, even if its plan only advises to end futile tests."""
+        """Return whether the test is futile, also if futility is only advice."""
         return False
 
     def horizon_share(self, statistics: AnyStatistics) -> float:

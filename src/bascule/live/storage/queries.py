@@ -331,7 +331,7 @@ class Rows(NamedTuple):
         }
 
     def requests(self, ids: list[str], key: str) -> tuple[Requests, Requests]:
-        """Return the units and times of the first stored and first excluded events with these ids.
+        """Return unit and time of the first stored event of each id, and of the first excluded one.
 
         Ids of erased units are stored as pseudonyms made with the `key` of the experiment.
         """

@@ -49,7 +49,7 @@ async def show_keys(request: Request, caller: KeyAdmin) -> Response:
 
 @router.post("/keys")
 async def create(request: Request, caller: KeyAdmin, _: Changer) -> Response:
-    """Create a key and show it, for the only time."""
+    """Create a key and show it; it is never shown again."""
     fields = await access.form_of(request)
     typed = {name: fields.get(name, default).strip() for name, default in UNSET.items()}
     tests = [typed["experiment"]] if typed["experiment"] else []

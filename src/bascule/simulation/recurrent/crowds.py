@@ -1,4 +1,4 @@
-"""Recurring outcomes without a number for each unit: units as sums of powers of their ages.
+"""Simulate recurring outcomes of an arm's units together, by a few numbers instead of one for each.
 
 A unit gives an outcome at the stage where it arrives and at every later one. At every stage a loop
 needs the sum over units of the average noise of each unit. A unit's average at age a has the

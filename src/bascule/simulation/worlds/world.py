@@ -163,7 +163,7 @@ class Delay:
 
     @property
     def longest(self) -> float:
-        """Maximum number of units that a run waits for an outcome."""
+        """The longest delay of an outcome in a run, counted in units."""
         length = self.mean * max(1.0, self.high_outcomes)
         if self.kind == "random":
             length *= LONGEST_EXPONENTIAL

@@ -45,7 +45,7 @@ arm, with a number for each cell of `GRID`."""
 
 @dataclass(frozen=True, slots=True)
 class Flat:
-    """A boundary that is constant, except before the first information, when it is infinite."""
+    """A constant boundary, which is infinite while there is no information."""
 
     height: float
 
@@ -233,7 +233,7 @@ def _passage(rows: FloatArray, kinds: int, limits: PassageLimits) -> Passage:
 
 
 def _within(drift: float, clocks: FloatArray, widths: FloatArray) -> FloatArray:
-    """Return the share of each cell in which the absolute total is below the width at its clock."""
+    """Return, by clock, the part of each cell of `GRID` where the total is within the width."""
     root = np.sqrt(clocks)
     low, high = -widths / root - drift * root, widths / root - drift * root
     overlap = np.minimum(GRID + CELL / 2, high[:, None]) - np.maximum(GRID - CELL / 2, low[:, None])

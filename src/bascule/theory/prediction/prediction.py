@@ -11,7 +11,7 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Expected units of each arm, the best arm first, and the gaps of the others; no guarantee.
+    """A prediction without guarantee: expected units of each arm, the best first, and its gaps.
 
     `course` has pairs of a number of units and the probability of a decision by then; it is empty
     where only the mean path is known. `open_until` are the units at which a test that is still

@@ -117,7 +117,7 @@ def decides(total: float, clock: float, params: Params) -> bool:
 
 
 def verdict(pair: Row, mine: Row, theirs: Row, params: Params) -> float:
-    """Return the total of a pair if the evidence decides the pair, else 0."""
+    """Return the pair's total, whose sign names the better arm, if the evidence decides; else 0."""
     total: float = pair[TOTAL]
     return total if decides(total, pair[CLOCK], params) else 0.0
 

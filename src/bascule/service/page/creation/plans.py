@@ -74,7 +74,7 @@ class PlannerAnswer:
         """The name of a design, with its rule's label if the name alone is ambiguous."""
         name, label = rule_name(point.design), point.rule.label
         points = [point for point in self.plan.points if rule_name(point.design) == name]
-        # A comma in the label means evidence for an expected effect, or with a horizon.
+        # A comma in the label precedes an option that the name does not show, such as an effect.
         return name if len(points) == 1 and "," not in label else f"{name} ({label})"
 
     def is_chosen(self, point: Candidate, in_table: bool = False) -> bool:
