@@ -126,7 +126,7 @@ MESSAGE = json.dumps({"type": "alarm", "data": {"experiment": "x", "message": "m
 def test_a_target_that_hangs_takes_one_process_and_gets_each_message_once(
     slow: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bascule.service.notifications.notify.DEADLINE", 0.5)
+    monkeypatch.setattr("bascule.service.notifications.notify.SECONDS", 0.5)
 
     async def use(store: bs.Store) -> None:
         calls, target = StoreCalls(), NotificationTarget(slow.address)
@@ -165,7 +165,7 @@ def test_a_target_s_answer_fills_no_memory_and_leads_nowhere(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """An answer without end, two redirects and an error; the next message is sent."""
-    monkeypatch.setattr("bascule.service.notifications.notify.DEADLINE", 120.0)
+    monkeypatch.setattr("bascule.service.notifications.notify.SECONDS", 120.0)
     endless = b"HTTP/1.1 200 OK\r\nContent-Length: 4000000000\r\n\r\n"
     with (
         socket.create_server(("127.0.0.1", 0)) as inside,
