@@ -17,7 +17,7 @@ from bascule.core.evidence.calibration import Guarantee
 from bascule.core.inputs.extras import require
 from bascule.core.inputs.serialization import finite_data
 from bascule.core.metrics.effects import Contrast, Effect
-from bascule.core.metrics.guard_rule import all_harmed, is_harmful, shipped, standing_of
+from bascule.core.metrics.guard_rule import guarded_winner, standing_at_end
 from bascule.core.metrics.guardrails import STANDINGS, Standing
 from bascule.core.metrics.metric import DIRECTION, Decides
 from bascule.core.presenter import Reported, presenter
@@ -219,8 +219,8 @@ class Analysis(Reported):
             ]
         for treatment, *ends in bounds:
             low, high = sorted(DIRECTION[metric.goal or "increase"] * end for end in ends)
-            harmful = metric.harm_line is not None and is_harmful(high, metric.harm_line)
-            standings[treatment] = STANDINGS[standing_of(low, high, metric.margin, harmful)]
+            line = math.inf if metric.harm_line is None else metric.harm_line
+            standings[treatment] = STANDINGS[standing_at_end(low, high, metric.margin, line)]
         return replace(self, metric=metric, standings=standings)
 
     def by_guardrails(self, design: Design) -> Analysis:
@@ -240,16 +240,13 @@ class Analysis(Reported):
                 for metric in rails
                 for arm in design.arms
             ]
-            active = [0] * arms
-            size = (arms, len(rails))
-            winner = shipped(NOBODY, True, active, standings, *size, len(rails), control)
-            stopped = all_harmed(active, standings, *size, control)
-            if winner != NOBODY or stopped:
-                name = design.arms[control if stopped else winner]
+            winner = guarded_winner(standings, arms, len(rails), control)
+            if winner != NOBODY:
+                name = design.arms[winner]
                 harm = [metric.name for metric in rails if "harmed" in metric.standings.values()]
                 decision = Decision(
                     *(self.design.arms.index(name), name, error, rails[0].guarantee),
-                    harm=tuple(harm) if stopped else (),
+                    harm=tuple(harm) if winner == control else (),
                     by="guardrails",
                 )
         nothing: dict[str, Any] = {"decided": None, "days_left": None, "saved": None}

@@ -58,6 +58,27 @@ def is_harmful(high: float, line: float) -> bool:
     return high < -line
 
 
+def standing_at_end(low: float, high: float, margin: float, line: float) -> int:
+    """Return the standing of an arm by its last interval; `line` is infinite if nothing is harm.
+
+    >>> standing_at_end(-0.9, -0.6, 0.5, 0.5), standing_at_end(-0.9, -0.6, 0.5, 9.0)
+    (2, 3)
+    """
+    return standing_of(low, high, margin, is_harmful(high, line))
+
+
+def guarded_winner(standings: Standings, arms: int, guardrails: int, control: int) -> int:
+    """Return the decision of a test that guardrails alone decide, or `NOBODY`.
+
+    >>> guarded_winner([OPEN, WITHIN], 2, 1, 0), guarded_winner([OPEN, HARMED], 2, 1, 0)
+    (1, 0)
+    """
+    active = [0] * arms
+    if all_harmed(active, standings, arms, guardrails, control):
+        return control
+    return shipped(NOBODY, True, active, standings, arms, guardrails, guardrails, control)
+
+
 def allowed(standings: Standings, arms: int, guardrails: int, arm: int, control: int) -> bool:
     """Return whether an arm is the control, or within the margin of every guardrail."""
     within = True
