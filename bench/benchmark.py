@@ -463,6 +463,11 @@ def measured(table: str, names: Iterable[str] | None = None, runs: int | None = 
     }
 
 
+def rounded(value: Estimate) -> list[float]:
+    """Return a mean and its standard error to the digits that every machine agrees on."""
+    return [float(f"{number:.10g}") for number in (value.mean, value.se)]
+
+
 def recorded() -> dict[str, dict[str, Figures]]:
     """Return the recorded figures by table, row and column."""
     data = json.loads(RECORD.read_text(encoding="utf-8"))
@@ -491,7 +496,7 @@ def main(arguments: Sequence[str]) -> None:
     for table in TABLES:
         begun = time.perf_counter()
         data[table] = {
-            row: {name: [value.mean, value.se] for name, value in figures.items()}
+            row: {name: rounded(value) for name, value in figures.items()}
             for row, figures in measured(table).items()
         }
         print(f"{table}: {time.perf_counter() - begun:.0f} s", flush=True)

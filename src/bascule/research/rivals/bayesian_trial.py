@@ -23,6 +23,9 @@ SUPERIOR, ALIKE, OPEN = range(3)
 CELLS_OF_DIFFERENCE = 20
 """Number of grid cells that `Trial.difference`, the limit of equivalence, is divided into."""
 
+DECIMALS = 9
+"""Number of decimals to which the probabilities to be best are rounded."""
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:
@@ -81,7 +84,8 @@ def chances_to_be_best(rates: Posterior, active: BoolArray) -> FloatArray:
         others = np.delete(above, arm, axis=1).prod(axis=1)
         chances[:, arm] = (rates.cells[:, arm] * others).sum(axis=-1)
     chances[~active] = 0.0
-    normed: FloatArray = chances / chances.sum(axis=1, keepdims=True)
+    # Machines differ in the last digits of exp; without rounding, draws from shares would too.
+    normed: FloatArray = np.round(chances / chances.sum(axis=1, keepdims=True), DECIMALS)
     return normed
 
 
