@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import pickle
+from pathlib import Path
 from typing import get_args
 
 import pytest
 
 import bascule as bs
-from bascule.core.errors import InputError, Kind
+from bascule.core.errors import InputError, Kind, invalid
 
 
 @pytest.mark.parametrize("kind", get_args(Kind))
@@ -41,3 +43,19 @@ def test_a_store_tells_what_is_missing_from_what_is_taken_and_what_comes_too_lat
                 call()
             kinds.append(caught.value.kind)
     assert kinds == ["not_found", *["conflict"] * 5, "invalid"]
+
+
+def test_a_message_without_a_field_begins_with_the_name_of_one() -> None:
+    """`invalid` takes the field from the message, which a change of words must not change."""
+    known: set[str] = set()
+    begin: dict[str, str] = {}
+    for path in sorted(Path(bs.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.arg(arg=name) | ast.AnnAssign(target=ast.Name(id=name)):
+                    known.add(name)
+                case ast.Call(func=ast.Name(id="invalid"), args=[message]):
+                    words = message.values[0] if isinstance(message, ast.JoinedStr) else message
+                    assert isinstance(words, ast.Constant), f"{path}, line {node.lineno}"
+                    begin[invalid(str(words.value)).field] = f"{path}, line {node.lineno}"
+    assert {word: place for word, place in begin.items() if word not in known} == {}

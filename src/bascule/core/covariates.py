@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.inputs import checks
 from bascule.core.types import FloatArray
 
@@ -68,12 +68,10 @@ class Covariate:
             remedy = f"it is a limit of {name}; leave it out if none"
             checks.accept_given(self, field, checks.finite, remedy)
         if self.low is not None and self.high is not None and self.low >= self.high:
-            raise InputError("high", f"high of {name} must be above low ({self.low:g})")
+            raise invalid(f"high of {name} must be above low ({self.low:g})")
         checks.accept(self, "missing", checks.finite, f"a unit without {name} counts with it")
         if self.limited(self.missing) != self.missing:
-            raise InputError(
-                "missing", f"missing of {name} must lie within its limits (got {self.missing:g})"
-            )
+            raise invalid(f"missing of {name} must lie within its limits (got {self.missing:g})")
 
     @property
     def width(self) -> float:
@@ -117,10 +115,9 @@ def known_of(declared: Sequence[Covariate], given: Mapping[str, object] | None) 
     """
     given = {} if given is None else given
     if type(given) is not dict and not isinstance(given, Mapping):
-        raise InputError(
-            "covariates",
+        raise invalid(
             f'covariates must be names with numbers, as in {{"spend_before": 12.5}} '
-            f"(got {given!r:.60})",
+            f"(got {given!r:.60})"
         )
     values = []
     missing = beyond = 0
@@ -168,18 +165,14 @@ def checked_covariates(covariates: object) -> tuple[Covariate, ...] | None:
     if not isinstance(covariates, (list, tuple)) or not all(
         isinstance(x, Covariate) for x in covariates
     ):
-        raise InputError(
-            "covariates",
-            f'covariates must be a list such as [Covariate("age")] (got {covariates!r:.80})',
+        raise invalid(
+            f'covariates must be a list such as [Covariate("age")] (got {covariates!r:.80})'
         )
     names = [covariate.name for covariate in covariates]
     if len(set(names)) < len(names):
-        raise InputError(
-            "covariates",
-            f"covariates must have different names (got {', '.join(names)}): rename one",
-        )
+        raise invalid(f"covariates must have different names (got {', '.join(names)}): rename one")
     if len(names) > MOST:
-        raise InputError("covariates", f"covariates must be at most {MOST} (got {len(names)})")
+        raise invalid(f"covariates must be at most {MOST} (got {len(names)})")
     return tuple(covariates)
 
 

@@ -29,7 +29,7 @@ from bascule.core.design_parts import (
     cost_unit,
     widened,
 )
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.evidence.calibration import STATED, Calibration
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.inputs import checks
@@ -134,9 +134,7 @@ class Design(DesignFields):
         if self.metrics:
             self._check_metrics()
         if self.decides == "guardrails" and not (self.guardrails and self.min_effect is None):
-            raise InputError(
-                "decides", 'decides "guardrails" needs at least one guardrail, and no min_effect'
-            )
+            raise invalid('decides "guardrails" needs at least one guardrail, and no min_effect')
         self._check_blocks()
 
     def _check_blocks(self) -> None:
@@ -154,17 +152,15 @@ class Design(DesignFields):
             # The rule must also support the adjusted outcomes.
             replace(without, outcome=widened(self.outcome), measure=None, metrics=())
         except InputError as problem:
-            raise InputError(
-                "covariates",
+            raise invalid(
                 f"covariates do not go together with {self.rule.label} yet ({problem}): leave "
-                "effect and baseline out, or the covariates",
+                "effect and baseline out, or the covariates"
             ) from None
 
     def _check_metrics(self) -> None:
         if not self.outcome.supports("metrics"):
-            raise InputError(
-                "metrics",
-                f"metrics are measured once a unit, and {self.outcome!r} recurs: leave them out",
+            raise invalid(
+                f"metrics are measured once a unit, and {self.outcome!r} recurs: leave them out"
             )
         for metric, metric_design in zip(self.metrics, self.metric_designs, strict=True):
             if metric.is_guardrail and metric_design.calibration.guarantee == "as published":
@@ -220,7 +216,7 @@ class Design(DesignFields):
             if metric.name == name:
                 return design
         names = ", ".join(metric.name for metric in self.metrics) or "it has no other"
-        raise InputError("metric", f"metric {name!r:.60} is not in the design: {names}")
+        raise invalid(f"metric {name!r:.60} is not in the design: {names}")
 
     def matures(self, arrived: float) -> float | None:
         """Return the time at which all windows of a unit have closed; None without windows."""

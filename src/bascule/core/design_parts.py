@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from bascule.core.calendar import MIN_DAYS, WHOLE_WEEKS
 from bascule.core.covariates import REACH, Covariate
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.inputs import checks
 from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Decides, Goal, Metric
@@ -145,19 +145,17 @@ ONE_SIDED, TWO_SIDED = 1, 2
 def checked_arms(arms: object) -> tuple[str, ...]:
     """Return the names of the arms; raise `InputError` unless they are valid and different."""
     if isinstance(arms, str) or not isinstance(arms, (list, tuple)):
-        raise InputError("arms", f"arms must be a list of names (got {arms!r})")
+        raise invalid(f"arms must be a list of names (got {arms!r})")
     for name in arms:
         if not isinstance(name, str) or not name.strip():
-            raise InputError("arms", f"arms must be named with text (got {name!r})")
+            raise invalid(f"arms must be named with text (got {name!r})")
     if len(arms) < 2:
-        raise InputError("arms", f"arms must be at least 2 names (got {len(arms)}): add another")
+        raise invalid(f"arms must be at least 2 names (got {len(arms)}): add another")
     if len(arms) > MOST_ARMS:
-        raise InputError("arms", f"arms must be at most {MOST_ARMS} (got {len(arms)})")
+        raise invalid(f"arms must be at most {MOST_ARMS} (got {len(arms)})")
     twice = sorted({name for name in arms if arms.count(name) > 1})
     if twice:
-        raise InputError(
-            "arms", f"arms must have different names ({twice[0]!r} occurs twice): rename one"
-        )
+        raise invalid(f"arms must have different names ({twice[0]!r} occurs twice): rename one")
     return tuple(arms)
 
 
@@ -170,10 +168,9 @@ def checked_sides(sides: object) -> int:
     if sides is None:
         return TWO_SIDED
     if isinstance(sides, bool) or sides not in (ONE_SIDED, TWO_SIDED):
-        raise InputError(
-            "sides",
+        raise invalid(
             f"sides must be 1 or 2 (got {sides!r}): with 1 the error bounds how often a worse arm "
-            "wins, with 2 the false positive rate (a two-sided test)",
+            "wins, with 2 the false positive rate (a two-sided test)"
         )
     return TWO_SIDED if sides == TWO_SIDED else ONE_SIDED
 
@@ -196,20 +193,16 @@ def check_goal(goal: object, outcome: Outcome) -> None:
     """Raise `InputError` unless the goal is valid for an outcome model."""
     checks.choice("goal", goal, get_args(Goal))
     if goal == "decrease" and math.isfinite(outcome.low) != math.isfinite(outcome.high):
-        raise InputError(
-            "goal",
+        raise invalid(
             f'goal "decrease" needs outcomes with two limits or none, not {outcome!r}: '
-            "state the other limit too",
+            "state the other limit too"
         )
 
 
 def check_control(control: object, arms: Sequence[str]) -> None:
     """Raise `InputError` unless the control is an arm, or is not given."""
     if control is not None and control not in arms:
-        raise InputError(
-            "control",
-            f"control must be one of the arms, {', '.join(arms)} (got {control!r:.60})",
-        )
+        raise invalid(f"control must be one of the arms, {', '.join(arms)} (got {control!r:.60})")
 
 
 def widened(outcome: Outcome) -> Outcome:
@@ -224,16 +217,14 @@ def check_covariates(covariates: Sequence[Covariate], procedure: Procedure) -> N
     """Raise `InputError` unless a procedure can compare outcomes adjusted by covariates."""
     outcome = procedure.outcome
     if procedure.counts != "blocks":
-        raise InputError(
-            "covariates",
+        raise invalid(
             f"covariates belong to rules that compare blocks, not to {procedure.label}: use "
-            "Tilt(tilt)",
+            "Tilt(tilt)"
         )
     if not (outcome.limited or outcome.estimated):
-        raise InputError(
-            "covariates",
+        raise invalid(
             f"covariates change how much outcomes spread, and {outcome!r} states it for outcomes "
-            "as they are: use Numeric(), or outcomes with limits",
+            "as they are: use Numeric(), or outcomes with limits"
         )
     for covariate in covariates:
         if outcome.limited and math.isinf(covariate.width):
@@ -248,11 +239,9 @@ def check_deadline(deadline: object) -> None:
     """Raise `InputError` unless a deadline is a time with its zone."""
     example = "2026-12-01T00:00:00+00:00"
     if not isinstance(deadline, datetime):
-        raise InputError("deadline", f"deadline must be a datetime (got {deadline!r})")
+        raise invalid(f"deadline must be a datetime (got {deadline!r})")
     if deadline.tzinfo is None:
-        raise InputError(
-            "deadline", f"deadline needs a time zone (got {deadline.isoformat()}): as in {example}"
-        )
+        raise invalid(f"deadline needs a time zone (got {deadline.isoformat()}): as in {example}")
 
 
 def check_signals(measure: Measure | None, reports: object, covariates: object) -> None:
@@ -261,28 +250,24 @@ def check_signals(measure: Measure | None, reports: object, covariates: object) 
     They need a window, an outcome that the first event sets to 1 permanently, and no covariates.
     """
     if measure is not None and measure.aggregate != "any":
-        raise InputError(
-            "early_signals",
+        raise invalid(
             'early_signals need outcomes that an event makes 1 for good: use aggregate "any" '
-            f"(got {measure.aggregate!r}), or leave them out",
+            f"(got {measure.aggregate!r}), or leave them out"
         )
     if measure is not None and measure.missing_value != 0.0:
-        raise InputError(
-            "early_signals",
+        raise invalid(
             "early_signals need units without an event to count as 0 (missing is "
-            f"{measure.missing_value:g}): leave missing out, or the signals",
+            f"{measure.missing_value:g}): leave missing out, or the signals"
         )
     if reports is not None:
-        raise InputError(
-            "early_signals",
+        raise invalid(
             "early_signals are events of units whose windows are open: give a measure with a "
-            "window in place of reports, or leave them out",
+            "window in place of reports, or leave them out"
         )
     if covariates is not None:
-        raise InputError(
-            "early_signals",
+        raise invalid(
             "early_signals do not go together with covariates, which adjust outcomes when they "
-            "count: leave one of them out",
+            "count: leave one of them out"
         )
 
 

@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 from bascule.core.approximate import error_words, percent, size
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
-from bascule.core.errors import InputError
+from bascule.core.errors import invalid
 from bascule.core.metrics.effects import Effect, effects
 from bascule.core.position import position_of, still_compared
 from bascule.core.procedures.base import AnyStatistics, Decision, EndReason
@@ -114,19 +114,17 @@ def remove_arm(design: Design, statistics: Seen, name: str) -> Seen:
     [2]
     """
     if name not in design.arms:
-        raise InputError("arm", f"arm must be one of {', '.join(design.arms)} (got {name!r})")
+        raise invalid(f"arm must be one of {', '.join(design.arms)} (got {name!r})")
     if design.procedure.assigns == "hash":
-        raise InputError(
-            "arm",
+        raise invalid(
             f"arm {name!r} cannot be removed from a static population, whose units are all "
-            "assigned from the start: end the test",
+            "assigned from the start: end the test"
         )
     arm = design.arms.index(name)
     removed = statistics.removed | {arm}
     if len(design.arms) - len(removed) < 2:
-        raise InputError(
-            "arm",
-            f"arm {name!r} cannot be removed: nothing would be left to compare; end the test",
+        raise invalid(
+            f"arm {name!r} cannot be removed: nothing would be left to compare; end the test"
         )
     # Intervals from before the first removal are discarded: their threshold was weaker.
     kept = statistics.bounds if statistics.removed else ()

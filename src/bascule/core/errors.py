@@ -52,6 +52,15 @@ class InputError(ValueError):
         return type(self), (self.field, str(self)), {"kind": self.kind, "others": self.others}
 
 
+def invalid(message: str) -> InputError:
+    """Return an error about the field that is the first word of its message.
+
+    >>> invalid("sigma must be above 0 (got -1)").field
+    'sigma'
+    """
+    return InputError(re.split(r"\W", message, maxsplit=1)[0], message)
+
+
 class InfeasibleError(InputError):
     """The cap on units of a design is so small for the gap that no simulated test would decide."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bascule.core.errors import InputError
+from bascule.core.errors import invalid
 from bascule.core.inputs import checks
 from bascule.core.outcomes import Outcome
 
@@ -17,11 +17,9 @@ def checked_means(means: object, arms: int, outcome: Outcome) -> tuple[float, ..
     (0.0, 1.0)
     """
     if isinstance(means, str) or not (hasattr(means, "__len__") and hasattr(means, "__iter__")):
-        raise InputError("means", f"means must be a list of numbers (got {means!r})")
+        raise invalid(f"means must be a list of numbers (got {means!r})")
     if len(means) != arms:
-        raise InputError(
-            "means", f"means must give one number per arm: {arms} arms, but {len(means)} means"
-        )
+        raise invalid(f"means must give one number per arm: {arms} arms, but {len(means)} means")
     accepted = tuple(checks.amount("means", mean, "give one number per arm") for mean in means)
     for mean in accepted:
         outcome.check_mean(mean)

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.evidence.calibration import Guarantee
 from bascule.core.metrics.guardrails import Blocks, harmed
 from bascule.core.position import (
@@ -157,9 +157,7 @@ def fold_block(
     """
     _check_count(design, metrics)
     if len(block) != len(design.arms):
-        raise InputError(
-            "block", f"block must have the design's {len(design.arms)} arms (got {len(block)})"
-        )
+        raise invalid(f"block must have the design's {len(design.arms)} arms (got {len(block)})")
 
     def advance(procedure: Procedure, before: Statistics, looks: bool) -> Statistics:
         oriented = design.oriented_statistics(before)
@@ -208,10 +206,9 @@ def _with_block(design: Design, block: Sequence[ArmStatistics]) -> Advance:
 def _check_count(design: Design, outcomes: Sequence[object]) -> None:
     if len(outcomes) != len(design.metrics):
         names = ", ".join(metric.name for metric in design.metrics)
-        raise InputError(
-            "metrics",
+        raise invalid(
             "metrics: give the outcomes of every metric of the design, "
-            f"{names} (got {len(outcomes)})",
+            f"{names} (got {len(outcomes)})"
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from bascule.core.errors import InputError
+from bascule.core.errors import invalid
 from bascule.core.inputs import checks
 
 Part = TypeVar("Part", float, "Statistics")
@@ -220,10 +220,9 @@ class Statistics:
 
     def __add__(self, other: Statistics) -> Statistics:
         if self.pairs and other.pairs:
-            raise InputError(
-                "statistics",
+            raise invalid(
                 "statistics of blocks cannot be added: their evidence depends on the order of the "
-                "blocks; fold the blocks of both one after the other",
+                "blocks; fold the blocks of both one after the other"
             )
         return Statistics(
             tuple(a + b for a, b in zip(self.arms, other.arms, strict=True)),

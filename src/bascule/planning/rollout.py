@@ -18,7 +18,7 @@ from bascule.core.calendar import DAY
 from bascule.core.design import Design
 from bascule.core.design_parts import DEFAULT_HARM_ERROR, Reports
 from bascule.core.enrolment.audience import checked_ramp
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.inputs import checks
 from bascule.core.inputs.checks import amount, tidy
 from bascule.core.inputs.serialization import finite_data
@@ -56,7 +56,7 @@ def ramp_of(text: str) -> list[tuple[str, float]]:
     for step in text.split(","):
         at, colon, share = step.partition(":")
         if not colon:
-            raise InputError("ramp", f"ramp must be steps such as 0d:1%,1d:5% (got {step!r:.60})")
+            raise invalid(f"ramp must be steps such as 0d:1%,1d:5% (got {step!r:.60})")
         steps.append((at.strip(), amount("ramp", share, "5% or 0.05")))
     return steps
 
@@ -219,9 +219,8 @@ def plan_rollout(
     ]
     window = max((measure.matures(0.0) / DAY for measure in measures), default=0.0)
     if window >= days:
-        raise InputError(
-            "deadline_days",
-            f"deadline_days ({days:g}) must be longer than the longest window ({window:g} days)",
+        raise invalid(
+            f"deadline_days ({days:g}) must be longer than the longest window ({window:g} days)"
         )
     traffic = Traffic(daily, traffic_of(ramp_steps, len(names)), window)
     first = guardrails[0]
@@ -310,10 +309,9 @@ def check_spread(metric: Metric) -> None:
     if metric_spread(metric) is not None:
         return
     if metric.outcome.limited:
-        raise InputError(
-            "baseline",
+        raise invalid(
             f"baseline of {metric.name} is missing: it is the control's mean, which says how much "
-            "outcomes within limits differ; write Metric(..., baseline=...)",
+            "outcomes within limits differ; write Metric(..., baseline=...)"
         )
     try:
         metric.outcome.noise((metric.baseline or 0.0,)).spread(metric.baseline or 0.0)
@@ -336,7 +334,7 @@ def rollout_steps(ramp: object, arms: int = 2) -> TrafficSteps:
     """Return the steps of a ramp, in seconds; raise an error if they do not rise from 0."""
     steps, largest = checked_ramp(ramp), round((arms - 1) / arms, 3)
     if not steps or steps[0][0] != 0.0:
-        raise InputError("ramp", f"ramp must begin at 0 (got {ramp!r:.60}): begin with 0d")
+        raise invalid(f"ramp must begin at 0 (got {ramp!r:.60}): begin with 0d")
     wrong = next((share for _, share in steps if not 0.0 < share <= largest), None)
     if wrong is not None:
         raise InputError(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from bascule.core.errors import InputError
+from bascule.core.errors import invalid
 from bascule.core.inputs.extras import require
 from bascule.core.inputs.files import write_whole
 from bascule.core.types import FloatArray
@@ -147,7 +147,7 @@ def figure_kind(path: Path) -> str:
     require("figures", "a figure", "matplotlib")
     kind = path.suffix.removeprefix(".")
     if kind not in KINDS:
-        raise InputError("figure", f"figure must end in .png or .svg (got {path})")
+        raise invalid(f"figure must end in .png or .svg (got {path})")
     return kind
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
 
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.inputs.durations import seconds
 
 WEBHOOK_SECRET = "BASCULE_WEBHOOK_SECRET"  # nosec B105: the name of a variable, no secret
@@ -92,14 +92,13 @@ class Settings:
         if self.webhooks:
             webhook_key(self.webhook_secret)
         if self.url and (_host(self.url) is None or urlsplit(self.url).path.strip("/")):
-            raise InputError("url", f"url is as in https://tests.example (got {self.url!r:.60})")
+            raise invalid(f"url is as in https://tests.example (got {self.url!r:.60})")
         if self.oidc_issuer:
             self._check_oidc()
         if self.retention and seconds("retention", self.retention) <= 0.0:
-            raise InputError(
-                "retention",
+            raise invalid(
                 f"retention must be above 0 (got {self.retention!r:.60}): it would erase every "
-                "unit of tests that have ended",
+                "unit of tests that have ended"
             )
 
     def _check_oidc(self) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bascule.core.design import Design
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.evidence.calibration import peel
 from bascule.core.evidence.radius import LOG_2, radius
 from bascule.core.inputs import checks
@@ -133,9 +133,8 @@ def checked_gaps(
     rivals = len(design.arms) - 1
     listed = list(gaps) if isinstance(gaps, Iterable) else [gaps] * rivals
     if len(listed) != rivals:
-        raise InputError(
-            "gaps",
-            f"gaps must hold {rivals} numbers, one for each arm but the best (got {len(listed)})",
+        raise invalid(
+            f"gaps must hold {rivals} numbers, one for each arm but the best (got {len(listed)})"
         )
     if zero and not any(listed):
         return (0.0,) * rivals
@@ -334,7 +333,7 @@ def delta_tilde(design: Design, *, by: Literal["peeling", "corollary"] = "peelin
     0.05
     """
     if by not in {"peeling", "corollary"}:
-        raise InputError("by", f'by must be "peeling" or "corollary" (got {by!r})')
+        raise invalid(f'by must be "peeling" or "corollary" (got {by!r})')
     bound = corollary if by == "corollary" else peel
     shape = published_shape(design)
     return min(1.0, shape.sequences * bound(design.calibration.delta / shape.count))

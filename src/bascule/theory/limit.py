@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.inputs import checks
 from bascule.core.numerics import turning_point
 from bascule.core.outcomes import Outcome
@@ -31,14 +31,11 @@ def oracle_information(gap: float, sigma: float, error: float, failure: float = 
     sigma = checks.positive("sigma", sigma, "it is the spread of one unit's outcome")
     error = checks.probability("error", error, "0.05 is usual")
     if error >= 0.5:
-        raise InputError(
-            "error", f"error must be below 0.5 (got {error:g}): a coin decides as well as that"
-        )
+        raise invalid(f"error must be below 0.5 (got {error:g}): a coin decides as well as that")
     if not 0.0 <= failure < 1.0 - error:
-        raise InputError(
-            "failure",
+        raise invalid(
             f"failure must be from 0 to below {1 - error:g} (got {failure:g}): a rule that fails "
-            "as often as that needs no units",
+            "as often as that needs no units"
         )
     apart = (1.0 - failure) * math.log((1.0 - failure) / error)
     if failure > 0.0:
@@ -94,5 +91,5 @@ def spread_between(means: Sequence[float], outcome: Outcome) -> float:
         )
     variance = sum(known) / len(known)
     if variance <= 0:
-        raise InputError("means", "means must not be 0 and 1: then there is nothing to find out")
+        raise invalid("means must not be 0 and 1: then there is nothing to find out")
     return math.sqrt(variance)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bascule.core.diagnostics.result import Diagnostic, checked_level, shown
-from bascule.core.errors import InputError
+from bascule.core.errors import invalid
 from bascule.core.inputs import checks
 from bascule.core.types import FloatArray
 
@@ -63,9 +63,9 @@ class AllocationStatistics:
         units, arms = chances.shape
         joined = np.asarray(assigned)
         if joined.shape != (units,) or not np.issubdtype(joined.dtype, np.integer):
-            raise InputError("assigned", f"assigned must name one arm per unit ({units} units)")
+            raise invalid(f"assigned must name one arm per unit ({units} units)")
         if units and not (joined.min() >= 0 and joined.max() < arms):
-            raise InputError("assigned", f"assigned must be arms from 0 to {arms - 1}")
+            raise invalid(f"assigned must be arms from 0 to {arms - 1}")
         expected = chances.sum(axis=0)
         stakes = [np.log1p(math.expm1(factor) * chances).sum(axis=0) for factor in FACTORS]
         return cls(
@@ -174,14 +174,11 @@ def _checked_probabilities(probabilities: Sequence[Sequence[float]]) -> FloatArr
     except (TypeError, ValueError):
         chances = np.empty(0)
     if chances.ndim != 2 or chances.shape[1] < 2:
-        raise InputError(
-            "probabilities", "probabilities must give one number per arm for each unit"
-        )
+        raise invalid("probabilities must give one number per arm for each unit")
     total_off = np.abs(chances.sum(axis=1) - 1.0)
     if not (np.all(chances >= 0.0) and np.all(total_off <= CLOSE_TO_ONE)):
-        raise InputError(
-            "probabilities",
-            "probabilities must be at least 0 and add up to 1 for each unit: log them unrounded",
+        raise invalid(
+            "probabilities must be at least 0 and add up to 1 for each unit: log them unrounded"
         )
     return chances
 

@@ -22,7 +22,7 @@ from bascule.core.diagnostics.result import (
     normal_tails,
     shown,
 )
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.evidence.spread import squares_about_mean
 from bascule.core.inputs import checks
 from bascule.core.statistics import Statistics
@@ -245,7 +245,7 @@ def late_outcomes(
     level = checked_level(level)
     prompt_cells, late_cells = cells_of("prompt", prompt), cells_of("late", late)
     if prompt_cells.units.shape != late_cells.units.shape:
-        raise InputError("late", "late must have the same periods and arms as prompt")
+        raise invalid("late must have the same periods and arms as prompt")
     pooled = Cells(*(a + b for a, b in zip(prompt_cells, late_cells, strict=True)))
     weights = prompt_cells.units * late_cells.units / np.maximum(pooled.units, 1.0)
     apart = late_cells.totals / np.maximum(

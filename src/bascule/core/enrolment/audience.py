@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from bascule.core.enrolment.bucket import POINTS, point
 from bascule.core.enrolment.targeting import Context, Test, rule_of
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.inputs import checks
 from bascule.core.inputs.durations import seconds
 
@@ -48,7 +48,7 @@ class Layer:
         _check_name("layer", self.name)
         share = _share("layer", self.share)
         if not math.isclose(share * SLOTS, round(share * SLOTS), abs_tol=1e-9):
-            raise InputError("layer", f"layer must have a share in thousandths (got {share})")
+            raise invalid(f"layer must have a share in thousandths (got {share})")
         object.__setattr__(self, "share", share)
         try:
             slots = tuple((int(first), int(last)) for first, last in self.slots)
@@ -119,7 +119,7 @@ class Audience:
         object.__setattr__(self, "share", _share("share", self.share))
         object.__setattr__(self, "ramp", checked_ramp(self.ramp))
         if self.ramp and self.share != 1.0:
-            raise InputError("share", "share and ramp cannot both be given: a ramp has the shares")
+            raise invalid("share and ramp cannot both be given: a ramp has the shares")
         if self.where is not None:
             rule_of(self.where)
             # Store a copy, since the caller may change the original.
@@ -235,7 +235,7 @@ def read_audience(data: object) -> Audience:
     from bascule.core.inputs.serialization import read
 
     if not isinstance(data, dict):
-        raise InputError("audience", f"audience must be an object with fields (got {data!r:.60})")
+        raise invalid(f"audience must be an object with fields (got {data!r:.60})")
     return read(TypeAdapter(Audience), data, "audience")
 
 
@@ -262,18 +262,16 @@ def checked_values(values: object, arms: Sequence[str]) -> tuple[Any, ...]:
     (1.0, 2.5)
     """
     if not isinstance(values, Mapping) or set(values) != set(arms):
-        raise InputError(
-            "values",
+        raise invalid(
             f"values must name every arm, {', '.join(arms)}, and no other "
-            f"(got {shortened(values):.80})",
+            f"(got {shortened(values):.80})"
         )
     listed = [values[arm] for arm in arms]
     kinds = {_kind(value) for value in listed}
     if len(kinds) > 1 or None in kinds:
-        raise InputError(
-            "values",
+        raise invalid(
             "values must all be true or false, all finite numbers, or all texts or objects of up "
-            f"to 10,000 characters (got {shortened(listed):.80})",
+            f"to 10,000 characters (got {shortened(listed):.80})"
         )
     if kinds == {"number"} and any(isinstance(value, float) for value in listed):
         # Converted, since clients that expect a float do not accept an integer.
@@ -307,14 +305,14 @@ def checked_ramp(ramp: object) -> tuple[tuple[float, float], ...]:
     """Return a ramp with times in seconds; raise `InputError` if times or shares are unordered."""
     remedy = 'give times and shares, as [["0d", 0.1], ["1d", 1]]'
     if isinstance(ramp, str) or not isinstance(ramp, Sequence):
-        raise InputError("ramp", f"ramp must be a list of pairs (got {ramp!r:.60}): {remedy}")
+        raise invalid(f"ramp must be a list of pairs (got {ramp!r:.60}): {remedy}")
     steps: list[tuple[float, float]] = []
     for step in ramp:
         if isinstance(step, str) or not isinstance(step, Sequence) or len(step) != 2:
-            raise InputError("ramp", f"ramp has {step!r:.60}, which is no pair: {remedy}")
+            raise invalid(f"ramp has {step!r:.60}, which is no pair: {remedy}")
         after, share = seconds("ramp", step[0]), _share("ramp", step[1])
         if steps and (after <= steps[-1][0] or share < steps[-1][1]):
-            raise InputError("ramp", f"ramp must rise, and times must follow each other: {remedy}")
+            raise invalid(f"ramp must rise, and times must follow each other: {remedy}")
         steps.append((after, share))
     return tuple(steps)
 

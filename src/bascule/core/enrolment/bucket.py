@@ -18,7 +18,7 @@ from numbers import Integral, Rational
 import numpy as np
 from numpy.typing import NDArray
 
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.inputs import checks
 
 POINTS = 1 << 64
@@ -93,10 +93,10 @@ def whole_weights(weights: object) -> tuple[int, ...]:
     if isinstance(weights, str) or not (
         hasattr(weights, "__len__") and hasattr(weights, "__iter__")
     ):
-        raise InputError("weights", f"weights must be a list of numbers (got {weights!r})")
+        raise invalid(f"weights must be a list of numbers (got {weights!r})")
     ratios = [_ratio(weight) for weight in weights]
     if not any(ratios):
-        raise InputError("weights", "weights must have one above 0: give an even split as [1, 1]")
+        raise invalid("weights must have one above 0: give an even split as [1, 1]")
     common = math.lcm(*(ratio.denominator for ratio in ratios))
     parts = [ratio.numerator * (common // ratio.denominator) for ratio in ratios]
     factor = math.gcd(*parts)
@@ -108,15 +108,13 @@ def _ratio(weight: object) -> Fraction:
     number = checks.finite("weights", weight, remedy)
     ratio = Fraction(weight) if isinstance(weight, Rational) else Fraction(repr(number))
     if ratio < 0:
-        raise InputError("weights", f"weights must be at least 0 (got {weight}): {remedy}")
+        raise invalid(f"weights must be at least 0 (got {weight}): {remedy}")
     return ratio
 
 
 def _prefix(salt: object) -> bytes:
     if not isinstance(salt, str) or not salt or "\0" in salt:
-        raise InputError(
-            "salt", f"salt must be text without a zero character (got {salt!r}): name the test"
-        )
+        raise invalid(f"salt must be text without a zero character (got {salt!r}): name the test")
     return _encoded("salt", salt) + b"\0"
 
 
@@ -125,13 +123,13 @@ def _name(unit: object) -> bytes:
         return _encoded("unit", unit)
     # The first check is quick, and nearly always the only one needed.
     if type(unit) is not int and (isinstance(unit, bool) or not isinstance(unit, Integral)):
-        raise InputError(
-            "unit", f"unit must be text or a whole number (got {unit!r:.60}): give its identifier"
+        raise invalid(
+            f"unit must be text or a whole number (got {unit!r:.60}): give its identifier"
         )
     try:
         return b"%d" % int(unit)
     except ValueError:
-        raise InputError("unit", "unit has too many digits: give it as text") from None
+        raise invalid("unit has too many digits: give it as text") from None
 
 
 def _encoded(field: str, text: str) -> bytes:

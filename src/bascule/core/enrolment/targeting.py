@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.inputs.checks import LARGEST
 
 Context = Mapping[str, Any]
@@ -32,17 +32,16 @@ def checked_context(context: object) -> Context:
     {'groups': ['alpha', 'beta']}
     """
     if not isinstance(context, Mapping):
-        raise InputError("context", f"context must have names and values (got {context!r:.60})")
+        raise invalid(f"context must have names and values (got {context!r:.60})")
     values = 0
     left: list[Any] = [context]
     while left:
         part = left.pop()
         values += len(part)
         if values > MOST_VALUES:
-            raise InputError(
-                "context",
+            raise invalid(
                 f"context may have {MOST_VALUES:,} values, those of its lists included: send "
-                "only what targeting rules ask for",
+                "only what targeting rules ask for"
             )
         inside = part.values() if isinstance(part, Mapping) else part
         left += [value for value in inside if isinstance(value, (Mapping, list, tuple))]
@@ -211,4 +210,4 @@ def _shown(part: object) -> str:
 
 
 def _refused(problem: str) -> InputError:
-    return InputError("where", f"where cannot be evaluated: {problem}")
+    return invalid(f"where cannot be evaluated: {problem}")

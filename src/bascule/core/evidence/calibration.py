@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from bascule.core.errors import InputError
+from bascule.core.errors import invalid
 from bascule.core.evidence.radius import lg
 from bascule.core.types import FloatArray
 
@@ -91,7 +91,7 @@ def level_for(error: float) -> float:
     0.0118
     """
     if not SMALLEST_ERROR <= error < 1:
-        raise InputError("error", f"error must lie between {SMALLEST_ERROR:g} and 1 (got {error})")
+        raise invalid(f"error must lie between {SMALLEST_ERROR:g} and 1 (got {error})")
     low, high = math.log(error) - 30.0, math.log(error)
     while high - low > 1e-12 * abs(low):
         middle = (low + high) / 2

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 
 CsvRow = Mapping[str, str | int | float]
 """Row of a table: values by the names of the columns."""
@@ -19,9 +19,9 @@ CsvRow = Mapping[str, str | int | float]
 def prepare_folder(folder: Path) -> None:
     """Create a folder and its parents; raise `InputError` if no files can be written to it."""
     if not str(folder).strip() or str(folder) == ".":
-        raise InputError("out", "out must name a folder: give it one of its own")
+        raise invalid("out must name a folder: give it one of its own")
     if folder.exists() and not folder.is_dir():
-        raise InputError("out", f"out must be a folder ({folder} is a file): give another name")
+        raise invalid(f"out must be a folder ({folder} is a file): give another name")
     with writable(folder):
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(folder / ".bascule", b"").unlink()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.inputs import checks
 from bascule.core.inputs.durations import seconds
 from bascule.core.outcomes import Outcome, Pair, Value
@@ -76,16 +76,14 @@ class Measure:
         checks.accept(self, "coverage", checks.finite, "it is a share of the units")
         assert self.coverage is not None
         if not 0.0 <= self.coverage <= 1.0:
-            raise InputError(
-                "coverage",
+            raise invalid(
                 f"coverage must lie within 0 and 1 (got {self.coverage:g}): it is the share of an "
-                "arm's units that must have a value",
+                "arm's units that must have a value"
             )
         if not self.may_lack:
-            raise InputError(
-                "coverage",
+            raise invalid(
                 f"coverage is for values that may be missing, and without events "
-                f'"{self.aggregate}" is 0: leave it out, or say missing="exclude"',
+                f'"{self.aggregate}" is 0: leave it out, or say missing="exclude"'
             )
 
     def closes(self, arrived: float) -> float:
@@ -156,26 +154,21 @@ class Measure:
         """Raise `InputError` if the aggregate does not fit the outcome model."""
         if outcome.recurring != (self.period is not None):
             named, excluded = ("period", "window") if self.period is None else ("window", "period")
-            raise InputError(
-                "measure", f"measure must have a {named} with {outcome!r}, and no {excluded}"
-            )
+            raise invalid(f"measure must have a {named} with {outcome!r}, and no {excluded}")
         if outcome.pairs and self.aggregate != "sum":
-            raise InputError(
-                "aggregate",
+            raise invalid(
                 f'aggregate must be "sum" with {outcome!r}: numerators and denominators of a unit '
-                "add up",
+                "add up"
             )
         if outcome.pairs and isinstance(self.missing, (int, float)):
-            raise InputError(
-                "missing",
+            raise invalid(
                 f"missing must not be a number with {outcome!r} (got {self.missing:g}): a unit "
-                "without events has a denominator of 0, and says nothing of the ratio",
+                "without events has a denominator of 0, and says nothing of the ratio"
             )
         if outcome.binary and self.aggregate not in ("any", "last"):
-            raise InputError(
-                "aggregate",
+            raise invalid(
                 f'aggregate "{self.aggregate}" does not give 0 or 1, as {outcome!r} needs: use '
-                '"any", or an outcome model with a sigma or with limits',
+                '"any", or an outcome model with a sigma or with limits'
             )
         if self.missing == "exclude":
             return
@@ -183,8 +176,7 @@ class Measure:
             outcome.check_value(self.missing_value)
         except InputError as problem:
             line = str(problem).removeprefix("value")
-            raise InputError(
-                "missing",
+            raise invalid(
                 f"missing{line}: it is the outcome of a unit without events, so give one that "
-                "units can have",
+                "units can have"
             ) from None

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.inputs import checks
 from bascule.core.inputs.checks import amount
 from bascule.core.metrics.measure import Measure
@@ -74,24 +74,20 @@ class Metric(Declared):
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not NAME.fullmatch(self.name) or self.name == PRIMARY:
-            raise InputError(
-                "name",
+            raise invalid(
                 "name of a metric must be 1 to 100 letters, digits, dots, dashes or underscores, "
-                f'and not "{PRIMARY}" (got {self.name!r:.60})',
+                f'and not "{PRIMARY}" (got {self.name!r:.60})'
             )
         if not isinstance(self.outcome, Outcome) or not self.outcome.supports("metric"):
             models = ", ".join(model.example for model in OUTCOMES if model.supports("metric"))
-            raise InputError(
-                "outcome",
-                f"outcome of metric {self.name} must be one of {models} (got {self.outcome!r})",
+            raise invalid(
+                f"outcome of metric {self.name} must be one of {models} (got {self.outcome!r})"
             )
         Declared.__post_init__(self)
         self._check_margin()
         if self.measure is not None:
             if not isinstance(self.measure, Measure):
-                raise InputError(
-                    "measure", f"measure must be Measure(window, aggregate) (got {self.measure!r})"
-                )
+                raise invalid(f"measure must be Measure(window, aggregate) (got {self.measure!r})")
             self.measure.check_outcome(self.outcome)
         if self.baseline is not None:
             self.outcome.check_mean(self.baseline)
@@ -99,26 +95,23 @@ class Metric(Declared):
     def _check_margin(self) -> None:
         if self.role == "secondary":
             if self.margin is not None:
-                raise InputError(
-                    "margin",
-                    f"margin belongs to guardrails, and {self.name} is secondary: leave it out",
+                raise invalid(
+                    f"margin belongs to guardrails, and {self.name} is secondary: leave it out"
                 )
             return
         if self.margin is None:
-            raise InputError(
-                "margin",
+            raise invalid(
                 f"margin of guardrail {self.name} is missing: say how much worse than the control "
-                'an arm may be, in its own units; or give role="secondary"',
+                'an arm may be, in its own units; or give role="secondary"'
             )
         checks.accept(self, "margin", checks.positive, "it is how much worse an arm may be")
         is_share = self.outcome.binary or bool(self.outcome.is_share)
         width = 1.0 if is_share else self.outcome.high - self.outcome.low
         if self.margin >= width:
-            raise InputError(
-                "margin",
+            raise invalid(
                 f"margin of guardrail {self.name} must be below {width:g}, the largest difference "
                 f"there can be (got {self.margin:g})"
-                f"{'; write 5 percentage points as 0.05 (5% on the command line)' * is_share}",
+                f"{'; write 5 percentage points as 0.05 (5% on the command line)' * is_share}"
             )
 
     @property
@@ -138,10 +131,10 @@ class Metric(Declared):
 def check_metrics(metrics: object, measure: Measure | None) -> tuple[Metric, ...]:
     """Return the metrics; raise `InputError` unless names differ and all or none have a measure."""
     if isinstance(metrics, Metric) or not isinstance(metrics, list | tuple):
-        raise InputError("metrics", f"metrics must be a list of Metric(...) (got {metrics!r:.60})")
+        raise invalid(f"metrics must be a list of Metric(...) (got {metrics!r:.60})")
     for metric in metrics:
         if not isinstance(metric, Metric):
-            raise InputError("metrics", f"metrics must be Metric(...) values (got {metric!r:.60})")
+            raise invalid(f"metrics must be Metric(...) values (got {metric!r:.60})")
         if (metric.measure is None) != (measure is None):
             owner, other_owner = ("the design", f"metric {metric.name}")
             owner_with, lacks = (
@@ -154,12 +147,11 @@ def check_metrics(metrics: object, measure: Measure | None) -> tuple[Metric, ...
             )
     twice = sorted(name for name, n in Counter(metric.name for metric in metrics).items() if n > 1)
     if twice:
-        raise InputError("metrics", f"metrics must have different names ({twice[0]} occurs twice)")
+        raise invalid(f"metrics must have different names ({twice[0]} occurs twice)")
     if len(metrics) > MOST_METRICS:
-        raise InputError(
-            "metrics",
+        raise invalid(
             f"metrics must be {MOST_METRICS} at most (got {len(metrics):,}): every unit is folded "
-            "into each of them; analyse the others from a log",
+            "into each of them; analyse the others from a log"
         )
     return tuple(metrics)
 

@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.options import Declared
 from bascule.core.outcomes.noise import Limits, Noise
 from bascule.core.registry import Registry
@@ -137,25 +137,22 @@ class Outcome(Declared, Limits, ABC):
     def check_mean(self, mean: float) -> None:
         """Raise `InputError` unless an arm can have this mean."""
         if not self.low <= mean <= self.high:
-            raise InputError(
-                "means",
+            raise invalid(
                 f"means must lie between {self.low:g} and {self.high:g}, the limits of the "
-                f"outcomes (got {mean:g}): change means, or the limits",
+                f"outcomes (got {mean:g}): change means, or the limits"
             )
 
     def check_value(self, value: float) -> None:
         """Raise `InputError` unless a unit can have this outcome."""
         if not self.low <= value <= self.high:
-            raise InputError(
-                "value",
+            raise invalid(
                 f"value must lie between {self.low:g} and {self.high:g}, the limits of this "
-                f"design's outcomes (got {value!r})",
+                f"design's outcomes (got {value!r})"
             )
         if self.integer and value != math.floor(value):
-            raise InputError(
-                "value",
+            raise invalid(
                 f"value must be a whole number (got {value!r}): outcomes of this design are "
-                f"{self.words}",
+                f"{self.words}"
             )
 
     def check_noise(self, noise: Noise) -> None:

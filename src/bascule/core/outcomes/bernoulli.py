@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.outcomes.base import Outcome
 from bascule.core.outcomes.noise import Coin, Discrete, Noise
 
@@ -46,18 +46,16 @@ class Bernoulli(Outcome):
     def check_mean(self, mean: float) -> None:
         """Raise `InputError` unless a mean is a probability."""
         if not self.low <= mean <= self.high:
-            raise InputError(
-                "means",
+            raise invalid(
                 f"means of 0/1 outcomes must lie between 0 and 1 (got {mean:g}): "
-                "they are probabilities; 5 % is 0.05",
+                "they are probabilities; 5 % is 0.05"
             )
 
     def check_value(self, value: float) -> None:
         """Raise `InputError` unless an outcome is 0 or 1."""
         if value not in (self.low, self.high):
-            raise InputError(
-                "value",
-                f"value must be 0 or 1 (got {value!r}): outcomes of this design are Bernoulli",
+            raise invalid(
+                f"value must be 0 or 1 (got {value!r}): outcomes of this design are Bernoulli"
             )
 
     def check_noise(self, noise: Noise) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
-from bascule.core.errors import InputError
+from bascule.core.errors import invalid
 from bascule.core.options import Option
 from bascule.core.outcomes.base import Outcome
 from bascule.core.outcomes.noise import Beta, Noise
@@ -38,12 +38,11 @@ class Bounded(Outcome):
         Outcome.__post_init__(self)
         low, high = self.low, self.high
         if low >= high:
-            raise InputError("high", f"high must be above low (got {low:g} and {high:g})")
+            raise invalid(f"high must be above low (got {low:g} and {high:g})")
         if high - low < NARROWEST * max(abs(low), abs(high)):
-            raise InputError(
-                "low",
+            raise invalid(
                 f"low and high ({low:g} and {high:g}) are too close together for their size: "
-                "count outcomes from low on, so that low becomes 0",
+                "count outcomes from low on, so that low becomes 0"
             )
 
     @property

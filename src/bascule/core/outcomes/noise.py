@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, Self
 
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.inputs import checks
 
 LEAST_DF = 2.0
@@ -128,10 +128,9 @@ class StudentT(NoiseModel):
     def __post_init__(self) -> None:
         checks.accept(self, "df", checks.positive, "3 has heavy tails, 30 is nearly normal")
         if self.df <= LEAST_DF:
-            raise InputError(
-                "df",
+            raise invalid(
                 f"df must be above 2 (got {self.df:g}): below there is no standard deviation; "
-                "3 has heavy tails",
+                "3 has heavy tails"
             )
         checks.accept(self, "sigma", checks.positive, "it is the spread of one unit's outcome")
 
@@ -191,7 +190,7 @@ class Beta(NoiseModel):
         for name in ("low", "high"):
             checks.accept(self, name, checks.finite, "it is a limit of the outcomes")
         if not self.low < self.high:
-            raise InputError("high", f"high must be above low (got {self.low:g} and {self.high:g})")
+            raise invalid(f"high must be above low (got {self.low:g} and {self.high:g})")
         remedy = "4 spreads outcomes widely, 100 keeps them near their mean"
         checks.accept(self, "concentration", checks.positive, remedy)
 
@@ -232,7 +231,7 @@ class Discrete(NoiseModel):
                 raise InputError(name, f"{name} must be a list, as in {example}")
         values = tuple(checks.finite("values", x, "give numbers") for x in self.values)
         if not 2 <= len(values) <= MOST_POINTS or len(set(values)) < len(values):
-            raise InputError("values", f"values must be 2 to {MOST_POINTS} different numbers")
+            raise invalid(f"values must be 2 to {MOST_POINTS} different numbers")
         object.__setattr__(self, "values", values)
         rows = tuple(self._checked(row) for row in self.weights)
         object.__setattr__(self, "weights", rows)
@@ -240,10 +239,10 @@ class Discrete(NoiseModel):
     def _checked(self, row: Sequence[float]) -> tuple[float, ...]:
         remedy = "give each arm one number from 0 on for each of the values"
         if not isinstance(row, list | tuple):
-            raise InputError("weights", f"weights must be lists (got {row!r}): {remedy}")
+            raise invalid(f"weights must be lists (got {row!r}): {remedy}")
         weights = tuple(checks.finite("weights", weight, remedy) for weight in row)
         if len(weights) != len(self.values) or min(weights) < 0 or sum(weights) == 0:
-            raise InputError("weights", f"weights do not fit the values: {remedy}")
+            raise invalid(f"weights do not fit the values: {remedy}")
         return weights
 
     @property

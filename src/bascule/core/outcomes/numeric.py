@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from bascule.core.errors import InputError
+from bascule.core.errors import invalid
 from bascule.core.options import Option
 from bascule.core.outcomes.base import Outcome
 from bascule.core.outcomes.noise import Noise, Normal
@@ -31,10 +31,9 @@ class Estimated(Outcome):
     def noise(self, means: tuple[float, ...]) -> Noise:
         """Return normal noise with the expected spread; raise `InputError` if none is given."""
         if self.spread is None:
-            raise InputError(
-                "spread",
+            raise invalid(
                 f"spread is missing ({self.words}): give the standard deviation of one unit's "
-                "outcome, which planning and simulation need; a world may have a noise instead",
+                "outcome, which planning and simulation need; a world may have a noise instead"
             )
         return Normal(self.spread)
 

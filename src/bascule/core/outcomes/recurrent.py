@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
-from bascule.core.errors import InputError
+from bascule.core.errors import invalid
 from bascule.core.inputs import checks
 from bascule.core.options import Option
 from bascule.core.outcomes.base import Outcome
@@ -38,10 +38,7 @@ class Recurrent(Outcome):
             if getattr(self, name):
                 checks.accept(self, name, checks.positive, remedy)
         if self.sigma == 0:
-            raise InputError(
-                "sigma_unit",
-                "sigma_unit and sigma_noise cannot both be 0: give one of them above 0",
-            )
+            raise invalid("sigma_unit and sigma_noise cannot both be 0: give one of them above 0")
 
     @property
     def sigma(self) -> float:

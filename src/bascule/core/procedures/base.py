@@ -15,7 +15,7 @@ from itertools import combinations
 from typing import ClassVar, Literal, NamedTuple, NoReturn, Protocol
 
 from bascule.core.cohorts import CohortStatistics
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.evidence.calibration import Calibration, Guarantee
 from bascule.core.evidence.families.rows import Difference
 from bascule.core.outcomes import Outcome, Pair
@@ -273,16 +273,14 @@ class Procedure(ABC):
     def check(self, statistics: AnyStatistics) -> None:
         """Raise `InputError` if statistics do not match the design."""
         if len(statistics.arms) != self.arms:
-            raise InputError(
-                "statistics",
-                f"statistics must have the design's {self.arms} arms (got {len(statistics.arms)})",
+            raise invalid(
+                f"statistics must have the design's {self.arms} arms (got {len(statistics.arms)})"
             )
         expected = CohortStatistics if self.outcome.recurring else Statistics
         if not isinstance(statistics, expected):
-            raise InputError(
-                "statistics",
+            raise invalid(
                 f"statistics must be {expected.__name__} with {self.outcome!r} "
-                f"(got {type(statistics).__name__})",
+                f"(got {type(statistics).__name__})"
             )
 
     @abstractmethod

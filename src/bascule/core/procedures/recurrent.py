@@ -22,7 +22,7 @@ from functools import lru_cache
 from typing import ClassVar, Literal
 
 from bascule.core.cohorts import ArmCohorts, CohortStatistics
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.evidence.calibration import Calibration, Guarantee
 from bascule.core.evidence.looks import coming_look, look_part
 from bascule.core.evidence.normal import mixture_boundary
@@ -301,17 +301,16 @@ def calibrate_units(shape: UnitShape, error: float | None, delta: float | None) 
         assert level is not None
         return Calibration(level, level, shape.guarantee)
     if delta is not None or error is None:
-        raise InputError("delta", "delta belongs to the paper's rules: give error instead")
+        raise invalid("delta belongs to the paper's rules: give error instead")
     return Calibration(error / shape.sequences, error, shape.guarantee)
 
 
 def refuse_without_noise(outcome: Outcome, instead: str) -> None:
     """Raise `InputError` if units have no noise, since Algorithm 2's radius would be infinite."""
     if outcome.unit_spreads[1] == 0:
-        raise InputError(
-            "sigma_noise",
+        raise invalid(
             "sigma_noise must be above 0 with the radius of Algorithm 2, which is infinite at 0: "
-            f"use {instead}, whose radius is not",
+            f"use {instead}, whose radius is not"
         )
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Self
 
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.evidence.calibration import Calibration, level_for, peel
 from bascule.core.options import Declared
 from bascule.core.outcomes import Outcome
@@ -191,4 +191,4 @@ def calibrate_intervals(shape: Shape, error: float | None, delta: float | None) 
 def refuse_delta(error: float | None, delta: float | None) -> None:
     """Raise `InputError` if `delta`, a parameter of the paper's rules, is given to another rule."""
     if delta is not None or error is None:
-        raise InputError("delta", "delta belongs to the paper's rules: give error instead")
+        raise invalid("delta belongs to the paper's rules: give error instead")

@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Literal, Self
 
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.evidence.betting import ORDINARY, central_share
 from bascule.core.evidence.calibration import Calibration, Guarantee
 from bascule.core.evidence.families.bets import BETTING
@@ -146,10 +146,9 @@ class Tilt(Rule):
             if getattr(self, name) is not None and not self.has_horizon:
                 raise InputError(name, f"{name} belongs to a test with a horizon: give power too")
         if self.power is not None and self.futility is not None and self.futility >= self.power:
-            raise InputError(
-                "futility",
+            raise invalid(
                 f"futility must be below power, {self.power:g} (got {self.futility:g}), or the "
-                "test ends before it begins: 0.2 is usual",
+                "test ends before it begins: 0.2 is usual"
             )
 
     def __repr__(self) -> str:
@@ -337,71 +336,60 @@ class Tilt(Rule):
         if not outcome.estimated:
             Rule.check_outcome(self, outcome)
         elif self.guarantee is not None:
-            raise InputError(
-                "guarantee",
+            raise invalid(
                 f'guarantee "{self.guarantee}" needs a known spread or limits, not {outcome!r}, '
-                "whose evidence is asymptotic: leave it out",
+                "whose evidence is asymptotic: leave it out"
             )
         unplanned = self.effect is not None and self.baseline is None and not self.has_horizon
         if unplanned and outcome.limited:
             remedy = "give baseline too, the mean without the effect" if outcome.binary else ""
-            raise InputError(
-                "effect",
+            raise invalid(
                 f"effect alone does not say how {outcome.words} vary: "
-                f"{remedy or 'give power too'}, or leave it out; bets suit every effect",
+                f"{remedy or 'give power too'}, or leave it out; bets suit every effect"
             )
         if self.effect is not None and self.effect >= outcome.high - outcome.low:
-            raise InputError(
-                "effect",
+            raise invalid(
                 f"effect must be below {outcome.high - outcome.low:g}, the largest difference "
-                f"there can be (got {self.effect:g})",
+                f"there can be (got {self.effect:g})"
             )
         if self.guarantee == "gaussian" and outcome.limited:
-            raise InputError(
-                "guarantee",
+            raise invalid(
                 f'guarantee "gaussian" is for outcomes that are normal, not for {outcome!r}: '
-                "leave it out; the evidence is proven",
+                "leave it out; the evidence is proven"
             )
         if self.baseline is not None:
             self._check_baseline(outcome)
         if self.early_signals is not None and not outcome.binary:
-            raise InputError(
-                "early_signals",
+            raise invalid(
                 f"early_signals are events that make an outcome 1, and {outcome!r} is not 0 or 1: "
-                "leave them out, or use Bernoulli()",
+                "leave them out, or use Bernoulli()"
             )
 
     def _check_baseline(self, outcome: Outcome) -> None:
         assert self.baseline is not None
         if not outcome.binary:
-            raise InputError(
-                "baseline",
-                f"baseline says how 0/1 outcomes vary, not {outcome!r}: leave it out",
-            )
+            raise invalid(f"baseline says how 0/1 outcomes vary, not {outcome!r}: leave it out")
         if not outcome.low < self.baseline < outcome.high:
-            raise InputError(
-                "baseline",
+            raise invalid(
                 f"baseline must lie between {outcome.low:g} and {outcome.high:g} "
-                f"(got {self.baseline:g}): it is the mean without the effect; 5 % is 0.05",
+                f"(got {self.baseline:g}): it is the mean without the effect; 5 % is 0.05"
             )
 
     def check_size(self, arms: int, max_units: int | None) -> None:
         """Raise `InputError` for more arms than tilted blocks compare."""
         if arms > MOST_ARMS:
-            raise InputError(
-                "arms",
+            raise invalid(
                 f"arms must be at most {MOST_ARMS} with {self.label}, which compares every pair of "
-                f"them (got {arms}): compare fewer arms, or use UCB(alpha) or ETC()",
+                f"them (got {arms}): compare fewer arms, or use UCB(alpha) or ETC()"
             )
 
     def check_design(self, design: Setting) -> None:
         """Raise `InputError` for an effect without a horizon if many arms have bounded outcomes."""
         endless = self.effect is not None and not self.has_horizon
         if endless and design.outcome.limited and len(design.arms) > MANY:
-            raise InputError(
-                "effect",
+            raise invalid(
                 f"effect with {design.outcome!r} is for at most {MANY} arms without a horizon "
-                f"(got {len(design.arms)}): give power too, leave it out, or compare fewer arms",
+                f"(got {len(design.arms)}): give power too, leave it out, or compare fewer arms"
             )
 
     def calibrate(

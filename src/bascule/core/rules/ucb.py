@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.evidence.calibration import Calibration
 from bascule.core.evidence.looks import GROWTH
 from bascule.core.options import Option
@@ -100,12 +100,11 @@ class UCB(Rule):
         if self.growth is None:
             return
         if self.radius != "looks":
-            raise InputError("growth", 'growth belongs to radius="looks": leave one of them out')
+            raise invalid('growth belongs to radius="looks": leave one of them out')
         if self.growth <= 1:
-            raise InputError(
-                "growth",
+            raise invalid(
                 f"growth must be above 1 (got {self.growth:g}): each look comes that many times "
-                f"later than the one before; {GROWTH} is a good start",
+                f"later than the one before; {GROWTH} is a good start"
             )
 
     @property
@@ -197,18 +196,16 @@ class UCB(Rule):
         if outcome.recurring:
             self._check_recurrent(outcome)
         elif self.radius in ("alternative", "looks"):
-            raise InputError(
-                "radius",
+            raise invalid(
                 f'radius="{self.radius}" belongs to Recurrent outcomes, not to {outcome!r}: '
-                'use "paper" or "mixture"',
+                'use "paper" or "mixture"'
             )
 
     def _check_recurrent(self, outcome: Outcome) -> None:
         if self.stop == "mixture" and self.radius != "mixture":
-            raise InputError(
-                "stop",
+            raise invalid(
                 'stop="mixture" with Recurrent outcomes needs the clock of radius="mixture": '
-                "give both, or leave out the stop",
+                "give both, or leave out the stop"
             )
         if self.radius == "paper":
             recurrent.refuse_without_noise(outcome, f'UCB({self.alpha:g}, radius="alternative")')

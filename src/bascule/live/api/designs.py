@@ -10,7 +10,7 @@ from typing import Any
 
 from bascule.core.design import Design
 from bascule.core.design_parts import Reports
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.metrics.measure import Measure
 
 
@@ -25,10 +25,9 @@ def read_design(
     if isinstance(design, str | Path):
         design = Design.load(design)
     if not isinstance(design, Design):
-        raise InputError(
-            "design",
+        raise invalid(
             f"design must be a Design, its data or a file (got a {type(design).__name__}): the "
-            "design of a plan is plan.design",
+            "design of a plan is plan.design"
         )
     return completed(design, measure, reports)
 

@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from bascule.core.design import Design
-from bascule.core.errors import InputError
+from bascule.core.errors import invalid
 from bascule.core.inputs.extras import require
 from bascule.core.inputs.files import replacing
 from bascule.live.api.backup import write_copy
@@ -64,7 +64,7 @@ def export(
     spreadsheet would take for a formula gets an apostrophe before it, in CSV.
     """
     if form not in ("csv", "parquet", "store"):
-        raise InputError("form", f'form must be "csv", "parquet" or "store" (got {form!r})')
+        raise invalid(f'form must be "csv", "parquet" or "store" (got {form!r})')
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     if form == "store":

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from bascule.core.design import Design
 from bascule.core.design_parts import Reports
 from bascule.core.enrolment.audience import Audience, Delivery
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.metrics.measure import Measure
 from bascule.live.api.backup import import_experiment, write_copy
 from bascule.live.api.designs import check_readable, read_design
@@ -65,10 +65,9 @@ class Store(ErasableStore):
         shuffle: Callable[[list[int]], None] | None = None,
     ) -> None:
         if not isinstance(location, (str, Path)):
-            raise InputError(
-                "store",
+            raise invalid(
                 "store must be the path of a file, ':memory:' or postgresql://user@host/database "
-                f"(got {location!r:.60})",
+                f"(got {location!r:.60})"
             )
         super().__init__(str(location), actor, clock, shuffle)
 
@@ -113,9 +112,7 @@ class Store(ErasableStore):
         """Add an experiment whose arguments have been checked."""
         now = self.runner.store_time(connection)
         if design.deadline is not None and design.deadline.timestamp() <= now:
-            raise InputError(
-                "deadline", f"deadline must be in the future (got {design.deadline.isoformat()})"
-            )
+            raise invalid(f"deadline must be in the future (got {design.deadline.isoformat()})")
         state = ExperimentState.empty(design)._replace(clock=self.runner.guard.kind)
         if start:
             state = state._replace(control=Control(since=now))

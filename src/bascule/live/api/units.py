@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import Audience
 from bascule.core.enrolment.targeting import Context
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.live.commit.context import ACTOR, StoreContext
 from bascule.live.commit.queue import Job, Reply, Result, copy_error
 from bascule.live.steps.inputs import checked_unit, event_of
@@ -133,7 +133,7 @@ class Calls(Handle):
         `contexts` and `covariates` have an entry for each unit.
         """
         if isinstance(units, str):
-            raise InputError("units", f"units must be a list of them (got {units!r:.60})")
+            raise invalid(f"units must be a list of them (got {units!r:.60})")
         named = [*map(checked_unit, units)]
         if not named:
             return Reply.ready([])

@@ -19,7 +19,7 @@ from bascule.core.enrolment.audience import (
     free_slots,
     read_audience,
 )
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.live.storage.statements import execute, fetch
 
 _OTHERS = "SELECT name, phase, delivery FROM experiments WHERE delivery IS NOT NULL"
@@ -33,7 +33,7 @@ def checked_delivery(
     if isinstance(audience, Mapping):
         audience = read_audience(dict(audience))
     if audience is not None and not isinstance(audience, Audience):
-        raise InputError("audience", f"audience must be an Audience (got {audience!r:.60})")
+        raise invalid(f"audience must be an Audience (got {audience!r:.60})")
     return Delivery(audience, None if values is None else checked_values(values, design.arms))
 
 
@@ -49,10 +49,9 @@ def placed(connection: Connection, delivery: Delivery) -> Delivery:
     for name, other in neighbours:
         mine, theirs = audience.holdout, other.holdout
         if mine is not None and theirs is not None and mine.name == theirs.name and mine != theirs:
-            raise InputError(
-                "holdout",
+            raise invalid(
                 f"holdout {mine.name!r} has {100 * theirs.share:g} % in {name}: give it the same "
-                f"here (got {100 * mine.share:g} %), or another name",
+                f"here (got {100 * mine.share:g} %), or another name"
             )
     if audience.layer is None:
         return delivery

@@ -9,7 +9,7 @@ from bascule.core.calendar import DAY
 from bascule.core.covariates import Covariate
 from bascule.core.design import MOST_UNITS
 from bascule.core.design_parts import MOST_ARMS
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.inputs import checks
 from bascule.core.inputs.checks import amount, read_amount, tidy
@@ -33,11 +33,10 @@ def arm_names(
         treatments = [treatment] if count == 2 else [f"{treatment}-{i}" for i in range(1, count)]
         arms = (first, *treatments)
     if isinstance(arms, str) or not isinstance(arms, list | tuple):
-        raise InputError("arms", f"arms must be a number or a list of names (got {arms!r})")
+        raise invalid(f"arms must be a number or a list of names (got {arms!r})")
     if wanted is not None and len(arms) != wanted:
-        raise InputError(
-            "lift",
-            f"lift must be one for each arm after the first: {len(arms)} arms, {wanted - 1} lifts",
+        raise invalid(
+            f"lift must be one for each arm after the first: {len(arms)} arms, {wanted - 1} lifts"
         )
     return tuple(arms)
 
@@ -56,10 +55,9 @@ def lift_of(value: object, baseline: float) -> float:
     if not is_percent:
         return accepted
     if baseline == 0:
-        raise InputError(
-            "lift",
+        raise invalid(
             f"lift {value} is a part of the baseline, which is 0: give it as a plain number, "
-            "in the unit of the outcome",
+            "in the unit of the outcome"
         )
     return tidy(abs(baseline) * accepted)
 
@@ -102,11 +100,10 @@ def check_means(request: RequestFields) -> None:
                 others=("baseline",),
             )
     if request.gap == 0:
-        raise InputError(
-            "lift",
+        raise invalid(
             "lift must leave one arm better than all others (got means "
             f"{', '.join(f'{mean:g}' for mean in request.means)}): give the difference worth "
-            "finding, as in 0.01 or 10%",
+            "finding, as in 0.01 or 10%"
         )
 
 
@@ -187,16 +184,14 @@ def checked_every(request: RequestFields) -> float | None:
     if not request.outcome.binary:
         raise _of_others(request, "every", "0/1 outcomes")
     if request.metrics:
-        raise InputError(
-            "every",
-            "every has no figures for tests with guardrails: leave it out; the plan can be steered",
+        raise invalid(
+            "every has no figures for tests with guardrails: leave it out; the plan can be steered"
         )
     length = seconds("every", request.every)
     if not request.deadline_days * DAY / MOST_PERIODS <= length <= request.deadline_days * DAY:
-        raise InputError(
-            "every",
+        raise invalid(
             f"every must be a part of the {request.deadline_days:g} days until the deadline (got "
-            f"{request.every}): it is how often the test runs, as 1d",
+            f"{request.every}): it is how often the test runs, as 1d"
         )
     return length
 
@@ -210,10 +205,9 @@ def checked_delay(request: RequestFields) -> float | None:
         raise _of_others(request, "delay", "0/1 outcomes")
     length = seconds("delay", delay)
     if not 0.0 < length < seconds("window", request.window):
-        raise InputError(
-            "delay",
+        raise invalid(
             f"delay must be above 0 and shorter than the window (got {delay}): it is how long "
-            "conversions take on average",
+            "conversions take on average"
         )
     return length
 
@@ -227,16 +221,13 @@ def checked_covariate(request: RequestFields) -> Covariate | None:
         return None
     name, *limits = (covariate or "covariate").split(":")
     if len(limits) not in (0, 2):
-        raise InputError(
-            "covariate", f'covariate is a name, or "name:low:high" (got {covariate!r:.60})'
-        )
+        raise invalid(f'covariate is a name, or "name:low:high" (got {covariate!r:.60})')
     low, high = (amount("covariate", limit, "limits are numbers") for limit in limits or (0, 0))
     if limits:
         return Covariate(name, low, high, missing=min(max(0.0, low), high))
     if request.outcome.limited:
-        raise InputError(
-            "covariate",
-            f"covariate needs limits with {request.outcome.words}: write it as name:low:high",
+        raise invalid(
+            f"covariate needs limits with {request.outcome.words}: write it as name:low:high"
         )
     return Covariate(name)
 
@@ -262,11 +253,10 @@ def check_deadline(request: RequestFields) -> None:
     lowest = FIRST_UNITS * arms
     least_days = request.traffic.known_after(lowest)
     if request.max_units < lowest:
-        raise InputError(
-            "deadline_days",
+        raise invalid(
             f"deadline_days ({deadline_days:g}) is too short: {request.max_units} units are "
             f"enrolled by then, and the first blocks take {lowest}; give it {least_days:.2g} days "
-            "or more",
+            "or more"
         )
 
 
@@ -283,23 +273,20 @@ def checked_spread(request: RequestFields) -> float | None:
     low, high = outcome.low, outcome.high
     widest = math.sqrt((baseline - low) * (high - baseline))
     if widest == 0:
-        raise InputError(
-            "baseline",
+        raise invalid(
             f"baseline must lie inside the limits, {low:g} and {high:g}, not on one "
-            f"(got {baseline:g})",
+            f"(got {baseline:g})"
         )
     if spread is None or spread == request.usual_spread:
         return request.usual_spread
     if outcome.integer:
-        raise InputError(
-            "spread",
+        raise invalid(
             f"spread cannot be changed for {outcome.words}: leave it out, and the outcome "
-            "model says how they spread",
+            "model says how they spread"
         )
     if spread >= widest:
-        raise InputError(
-            "spread",
+        raise invalid(
             f"spread must be below {widest:.4g}, the most that outcomes between {low:g} and "
-            f"{high:g} with mean {baseline:g} can have (got {spread:g})",
+            f"{high:g} with mean {baseline:g} can have (got {spread:g})"
         )
     return spread

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Unpack
 
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.inputs.checks import amount, tidy
 from bascule.core.inputs.names import meant
 from bascule.core.outcomes import OUTCOMES, Bernoulli, Bounded, Numeric, Outcome, Recurrent
@@ -74,9 +74,7 @@ def plan_request(
         baseline = _usual_baseline(outcome, known)
     mean = amount("baseline", baseline, "it is the mean of the first arm")
     if lift is None and not outcome.binary:
-        raise InputError(
-            "lift", "lift is missing: give the smallest difference that the test should detect"
-        )
+        raise invalid("lift is missing: give the smallest difference that the test should detect")
     spread_is_open = outcome.limited and outcome.variance(mean) is None
     if spread_is_open and parts.get("spread") is None and known is not None:
         parts["spread"] = known.sigma
@@ -94,10 +92,9 @@ def _check_names(outcome: object, asked: Mapping[str, Any]) -> None:
             raise InputError(name, f"{name} is not an option of a plan: {words or near}")
     if isinstance(outcome, int | float | str):
         examples = ", ".join(model.example for model in OUTCOMES)
-        raise InputError(
-            "outcome",
+        raise invalid(
             f"outcome must be an outcome model such as {examples} (got {outcome!r:.60}): give "
-            'baseline and lift by name, as plan(baseline="5%", lift="20%")',
+            'baseline and lift by name, as plan(baseline="5%", lift="20%")'
         )
 
 
@@ -132,23 +129,20 @@ def outcome_of(sample: Sample) -> Outcome:
 
 def _varying(sample: Sample) -> float:
     if sample.low == sample.high:
-        raise InputError(
-            "sample", "sample has the same outcome in every row: give outcomes that vary"
-        )
+        raise invalid("sample has the same outcome in every row: give outcomes that vary")
     return sample.sigma
 
 
 def _check_sample(sample: Sample, outcome: Outcome) -> None:
     _varying(sample)
     if outcome.binary and not sample.zero_or_one:
-        raise InputError(
-            "sample", "sample has outcomes other than 0 and 1: use Numeric(), or Bounded(low, high)"
+        raise invalid(
+            "sample has outcomes other than 0 and 1: use Numeric(), or Bounded(low, high)"
         )
     if not outcome.low <= sample.low <= sample.high <= outcome.high:
-        raise InputError(
-            "sample",
+        raise invalid(
             f"sample has outcomes from {sample.low:g} to {sample.high:g}, beyond the limits "
-            f"{outcome.low:g} and {outcome.high:g}: widen the limits",
+            f"{outcome.low:g} and {outcome.high:g}: widen the limits"
         )
 
 
@@ -159,4 +153,4 @@ def _usual_baseline(outcome: Outcome, sample: Sample | None) -> float:
         return BASELINE
     if (outcome.known_spread or outcome.estimated) and outcome.low < 0 < outcome.high:
         return 0.0
-    raise InputError("baseline", "baseline is missing: give the mean of the first arm")
+    raise invalid("baseline is missing: give the mean of the first arm")

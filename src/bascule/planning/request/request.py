@@ -10,7 +10,7 @@ from bascule.core.calendar import DAY, announced_after
 from bascule.core.covariates import Covariate
 from bascule.core.design import Design
 from bascule.core.design_parts import check_kind, checked_sides, cost_unit
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.inputs.checks import tidy
 from bascule.core.metrics.measure import Measure
 from bascule.core.options import check_given, options_of
@@ -53,10 +53,7 @@ class PlanRequest(RequestFields):
         put(self, "delay", checks.checked_delay(self))
         put(self, "every", checks.checked_every(self))
         if self.futility is not None and self.futility >= self.power:
-            raise InputError(
-                "futility",
-                f"futility must be below power, {self.power:g} (got {self.futility:g})",
-            )
+            raise invalid(f"futility must be below power, {self.power:g} (got {self.futility:g})")
         put(self, "arms", checks.arm_names(self.arms, self.lift))
         put(self, "metrics", checks.checked_metrics(self))
         put(self, "lift", checks.lifts_of(self.lift, self.baseline, len(self.names), self.goal))

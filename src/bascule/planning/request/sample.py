@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.evidence.spread import skewness
 from bascule.core.inputs import checks
 from bascule.core.inputs.checks import amount, tidy
@@ -78,10 +78,9 @@ class Sample:
         averages = np.bincount(owner, outcomes) / counts
         distinct, total = len(counts), len(outcomes)
         if total < FEWEST or distinct < 2:
-            raise InputError(
-                "sample",
+            raise invalid(
                 f"sample has {total} outcomes of {distinct} units: give at least {FEWEST}, "
-                "of 2 units or more",
+                "of 2 units or more"
             )
         sigma = float(np.std(averages, ddof=1))
         noise = _noise(outcomes, averages[owner], distinct)
@@ -110,10 +109,9 @@ def _cap_of(outcomes: FloatArray, cap: float | str) -> float:
     else:
         tidied = amount("cap", cap, remedy)
     if not tidied > 0.0:
-        raise InputError(
-            "cap",
+        raise invalid(
             f"cap must be above 0 (got {cap}, which is {tidied:g}): most outcomes of the sample "
-            "are 0 or less; give a higher quantile, or an amount",
+            "are 0 or less; give a higher quantile, or an amount"
         )
     return tidied
 
@@ -131,10 +129,9 @@ def read_sample(path: str | Path, cap: float | str | None = None) -> Sample:
         except ValueError:
             number = math.nan
         if not math.isfinite(number):
-            raise InputError(
-                "sample",
+            raise invalid(
                 f"sample {path}, line {line}: value must be a number (got {value!r}): correct it "
-                "or take the line out",
+                "or take the line out"
             )
         values.append(number)
         if unit is not None:
@@ -151,7 +148,7 @@ def _rows(path: Path) -> Iterator[tuple[int, str, str | None]]:
             columns = table.fieldnames or []
             if "value" not in columns:
                 known = ", ".join(columns[:5]) or "nothing"
-                raise InputError("sample", f"sample {path} has no values ({known}): {REMEDY}")
+                raise invalid(f"sample {path} has no values ({known}): {REMEDY}")
             for row in table:
                 unit = row["unit"] if "unit" in columns else None
                 yield table.line_num, row["value"] or "", unit

@@ -19,7 +19,7 @@ from typing import Literal
 
 from sqlalchemy import Connection
 
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.live.api import Store, check_name
 from bascule.live.storage.schema import COLUMNS
 from bascule.live.storage.statements import execute, fetch, insert, shared_time
@@ -80,9 +80,9 @@ def create_key(
     [('client', ('button',))]
     """
     if role not in ROLES:
-        raise InputError("role", f"role must be one of {', '.join(ROLES)} (got {role!r})")
+        raise invalid(f"role must be one of {', '.join(ROLES)} (got {role!r})")
     if len(label) > LONGEST_LABEL or not label.isprintable():
-        raise InputError("label", f"label must be at most {LONGEST_LABEL} printable characters")
+        raise invalid(f"label must be at most {LONGEST_LABEL} printable characters")
     for name in experiments:
         check_name(name)
     number, secret = secrets.token_hex(4), secrets.token_urlsafe(32)

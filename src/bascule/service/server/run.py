@@ -20,7 +20,7 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.supervisors import Multiprocess
 
-from bascule.core.errors import InputError, StoreError
+from bascule.core.errors import InputError, StoreError, invalid
 from bascule.live.api import Store, opened_store
 from bascule.service.auth.keys import list_keys
 from bascule.service.auth.oidc import check_installed
@@ -75,7 +75,7 @@ def check(store: Store, settings: Settings, workers: int) -> None:
     check_targets(settings.notify)
     check_installed(settings)
     if workers < 1:
-        raise InputError("workers", f"workers must be at least 1 (got {workers})")
+        raise invalid(f"workers must be at least 1 (got {workers})")
     if workers > 1 and not store.is_shared:
         raise InputError(
             "workers",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import ClassVar, Literal
 
-from bascule.core.errors import InputError
+from bascule.core.errors import invalid
 from bascule.core.evidence.betting import ORDINARY
 from bascule.core.evidence.families.following_bets import horizon_of
 from bascule.core.evidence.families.known_spread import NO_FLOORS
@@ -323,11 +323,10 @@ class BlockProcedure(Procedure):
         if statistics.pairs:
             columns = {len(pair) for pair in statistics.pairs}
             if columns != {self.evidence.pair_columns}:
-                raise InputError(
-                    "statistics",
+                raise invalid(
                     f"statistics have {min(columns)} numbers for a pair of arms, and "
                     f'"{self.evidence.name}" has {self.evidence.pair_columns}: they were made by '
-                    "another version of bascule, which has to finish the test",
+                    "another version of bascule, which has to finish the test"
                 )
             return arms, [list(pair) for pair in statistics.pairs]
         pairs = self.arms * (self.arms - 1) // 2

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import Audience
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.inputs.checks import amount
 from bascule.core.metrics.measure import Measure, Missing
 from bascule.core.metrics.metric import Metric, metric_of
@@ -241,9 +241,7 @@ def chosen(plan: Plan, choice: str) -> Candidate:
     for point in plan.points:
         if point.rule.label == choice:
             return point
-    raise InputError(
-        "rule", f"rule {choice!r:.60} is not among the designs of this plan: choose another"
-    )
+    raise invalid(f"rule {choice!r:.60} is not among the designs of this plan: choose another")
 
 
 def problem_words(problems: Mapping[str, InputError]) -> dict[str, str]:
