@@ -176,21 +176,28 @@ def ours(
     runs: int,
     run_on: bool = True,
 ) -> Figures:
-    """Return the same figures of a rule of this package; a rule with a horizon needs no cap."""
-    figures: Figures = {}
+    """Return the same figures of a rule of this package; a rule with a horizon needs no cap.
 
-    def played(effect: float, most: int | None) -> Any:
+    Without a cap `most` is the largest number of units that any of the runs took.
+    """
+    figures: Figures = {}
+    most = 0.0
+
+    def played(effect: float, cap: int | None) -> Any:
         design = bs.Design(
-            ["control", "treatment"], outcome, rule, error=ERROR, sides=1, max_units=most
+            ["control", "treatment"], outcome, rule, error=ERROR, sides=1, max_units=cap
         )
         return bs.simulate(design, means(effect), runs=runs, seed=SEED)
 
     for effect in effects:
         result = played(effect, cap)
         figures[f"at {effect:g}"] = share_estimate(int((result.winner == 1).sum()), runs)
+        most = max(most, float(result.decision_time.max()))
         if effect == 0.2:
             figures["units"] = Estimate.of(result.decision_time)
             figures["regret"] = Estimate.of(result.regret)
+    if cap is None:
+        figures["most"] = Estimate(most, 0.0)
     if run_on:
         result = played(0.0, None if cap is None else 2 * RUN_ON)
         figures["run on"] = share_estimate(int((result.winner == 1).sum()), runs)

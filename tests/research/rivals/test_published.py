@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bench.benchmark import RECORD, TABLES, measured, recorded
-from bench.benchmark_page import COMMANDS, OUT, PUBLISHED, distance, page
+from bench.benchmark_page import COMMANDS, OUT, page
+from bench.benchmark_tables import PUBLISHED, distance
 
 from bascule.cli.main import main
 from bascule.research.rivals import bayesian_trial, best_arm
