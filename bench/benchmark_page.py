@@ -62,8 +62,7 @@ def page(recorded: Recorded) -> str:
     commands = "\n".join(f"{line}  # {name}" for name, line in COMMANDS.items())
     return f"""# Benchmark on published problems
 
-```{{index}} ! benchmark, ! group-sequential test, ! mSPRT, ! GAVI, ! YEAST, ! track-and-stop, ! adaptr
-```
+<!-- index: ! benchmark, ! group-sequential test, ! mSPRT, ! GAVI, ! YEAST, ! track-and-stop, ! adaptr -->
 
 Other pages measure bascule on problems of our choice. This one takes problems that others have published, with their
 settings, and shows what each method costs and where it holds its error. The last problem is not published: it is

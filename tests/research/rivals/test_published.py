@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,8 @@ FAR = 3.9
 """Standard errors that a figure of some two hundred is allowed."""
 
 ROOT = Path(__file__).parents[3]
+
+ARCHIVE_ROWS = ("bascule analyze --test", "fixed, looked at once")
 
 
 @pytest.mark.parametrize("figure", PUBLISHED, ids=lambda figure: f"{figure.row} {figure.column}")
@@ -68,6 +71,30 @@ def test_a_published_figure_stands_in_the_row_that_repeats_it() -> None:
         rows = [line for line in text.splitlines() if line.startswith(f"| {figure.row} |")]
         assert any(f"(*{figure.value:,g}*)" in row for row in rows), figure
     assert text.count("(*") == len(PUBLISHED)
+
+
+def test_the_page_on_other_tools_has_the_same_figures() -> None:
+    text = (ROOT / "docs/using/comparison.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (.+) \| .+ \| (0\.\d{3}) \| ([\d,]+) \|$", text, re.MULTILINE)
+    names = {
+        "fixed size": "fixed",
+        "group sequential, 14 looks (Spotify's kind)": "group sequential, 14 looks, linear",
+        "GAVI (Eppo's kind)": "GAVI",
+        "mSPRT, effect stated (Netflix's kind)": "mSPRT, effect 0.2",
+        "bascule, planned (tilt 1)": "Tilt_1, effect 0.2, horizon",
+    }
+    assert [name for name, *_ in rows] == list(names)
+    for name, power, units in rows:
+        figures = recorded()["sequential"][names[name]]
+        assert (power, units) == (f"{figures['at 0.2'].mean:.3f}", f"{figures['units'].mean:,.0f}")
+
+
+def test_pages_for_users_name_the_shares_found_in_the_archive() -> None:
+    found = [recorded()["archive"][name]["found"].mean for name in ARCHIVE_ROWS]
+    shares = [f"{math.floor(100 * share + 0.5)} %" for share in found]
+    for page_name in ("README.md", "docs/using/analyse-logs.md"):
+        text = " ".join((ROOT / page_name).read_text(encoding="utf-8").split())
+        assert f"finds {shares[0]} of the lifts where one fixed look finds {shares[1]}" in text
 
 
 @pytest.mark.parametrize("name", ["Tilt_1, effect 0.2", "Tilt_3, effect 0.2, horizon"])
