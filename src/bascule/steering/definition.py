@@ -5,26 +5,72 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from bascule.analysis.call import Log
 from bascule.analysis.source.places import Source
 from bascule.core.design import Design
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.inputs.durations import seconds
-from bascule.core.inputs.serialization import read_json
+from bascule.core.inputs.serialization import read, read_json
 from bascule.core.metrics.measure import Measure
-from bascule.steering.targets import Target, check_fields, target_of
+from bascule.steering.targets import Command, Flagd, Target, Unleash
 
-FIELDS = ("name", "design", "exposures", "outcomes", "metrics", "target", "settle")
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
 TABLES = ("exposures", "outcomes")
-OF_EXPOSURES = ("source", "query", "unit", "arm", "time")
-OF_OUTCOMES = ("source", "query", "unit", "value", "time", "time_format")
+"""Names of tables that metrics cannot have."""
 
-SETTLE = "1m"
-"""Default time for which SDKs may still serve earlier shares from their caches."""
+
+@dataclass(frozen=True)
+class TableFields:
+    """Fields of a table in the file of a test: where its rows are, and the names of columns."""
+
+    source: str
+    query: str | None = None
+    unit: str | None = None
+    time: str | None = None
+    time_format: str | None = None
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    def log(self, folder: Path) -> Log:
+        """Return the location of the table; a path is relative to the folder of the test."""
+        is_path = Source(self.source, None, "events").scheme is None
+        place = str(folder / self.source) if is_path else self.source
+        return Log(place, self.query, self.unit, self.time, time_format=self.time_format)
+
+
+@dataclass(frozen=True)
+class ExposureFields(TableFields):
+    """Fields of the exposures, which have a column with the arm."""
+
+    arm: str | None = None
+
+
+@dataclass(frozen=True)
+class OutcomeFields(TableFields):
+    """Fields of the events of a metric, which may have a column with their values."""
+
+    value: str | None = None
+
+
+@dataclass(frozen=True)
+class TestFields:
+    """Fields of the file of a test."""
+
+    design: str
+    exposures: ExposureFields
+    outcomes: OutcomeFields
+    target: Flagd | Unleash | Command = field(metadata={"discriminator": "kind"})
+    name: str | None = None
+    metrics: Mapping[str, OutcomeFields] = field(default_factory=dict)
+    settle: str | float = "1m"
+    """Time for which SDKs may still serve earlier shares from their caches."""
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,30 +124,40 @@ class SteeredTest:
     def load(cls, path: str | Path) -> SteeredTest:
         """Read the file of a test; its paths are relative to its own folder."""
         path = Path(path).absolute()
-        data, folder = with_secrets(read_json(path, "test")), path.parent
-        check_fields("test", data, FIELDS, ("design", "exposures", "outcomes", "target"))
-        design = checked(Design.load(folder / str(data["design"])))
-        metrics, names = data.get("metrics", {}), [metric.name for metric in design.metrics]
-        check_fields("metrics", metrics, names, names)
-        tables = {name: metrics[name] for name in names} | {name: data[name] for name in TABLES}
-        for name, table in tables.items():
-            known = OF_EXPOSURES if name == "exposures" else OF_OUTCOMES
-            check_fields(name, table, known, ("source",))
+        fields, folder = (
+            read(_adapter(), with_secrets(read_json(path, "test")), "test"),
+            path.parent,
+        )
+        design = checked(Design.load(folder / fields.design))
+        names = [metric.name for metric in design.metrics]
+        if set(fields.metrics) != set(names):
+            raise invalid(
+                "metrics must have a table for each metric of the design, which are "
+                f"{', '.join(names) or 'none'} (got {', '.join(fields.metrics) or 'none'})"
+            )
+        tables = {"outcomes": fields.outcomes} | {name: fields.metrics[name] for name in names}
+        designs = (design, *design.metric_designs)
         return cls(
-            str(data.get("name", path.stem)),
+            fields.name or path.stem,
             path,
             design,
-            _log(tables["exposures"], folder),
-            tables["exposures"].get("arm"),
+            fields.exposures.log(folder),
+            fields.exposures.arm,
             tuple(
-                OutcomeTable(name, _log(tables[name], folder), tables[name].get("value"), own)
-                for name, own in zip(
-                    ("outcomes", *names), (design, *design.metric_designs), strict=True
-                )
+                OutcomeTable(name, table.log(folder), table.value, own)
+                for (name, table), own in zip(tables.items(), designs, strict=True)
             ),
-            target_of(data["target"], folder),
-            seconds("settle", data.get("settle", SETTLE)),
+            fields.target.within(folder),
+            seconds("settle", fields.settle),
         )
+
+
+@cache
+def _adapter() -> TypeAdapter[TestFields]:
+    """Return what checks the fields of a file; made when it is first needed."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(TestFields)
 
 
 def with_secrets(value: Any) -> Any:
@@ -163,12 +219,3 @@ def checked(design: Design) -> Design:
             "early_signals is for live tests, which know the events of open windows: leave it out",
         )
     return design
-
-
-def _log(data: Mapping[str, Any], folder: Path) -> Log:
-    """Return the location of a table; a path is relative to the folder of the test."""
-    place = str(data["source"])
-    if Source(place, None, "events").scheme is None:
-        place = str(folder / place)
-    names = ("query", "unit", "time", "time_format")
-    return Log(place, **{name: data[name] for name in names if name in data})

@@ -10,12 +10,12 @@ import json
 import subprocess  # nosec B404 - the command that the user's own file names
 import urllib.error
 import urllib.request
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.inputs.files import write_whole
 from bascule.steering.ledger import Shares
 
@@ -28,6 +28,9 @@ PARTS = 1000
 
 class Target(Protocol):
     """Where shares are written to."""
+
+    def within(self, folder: Path) -> Target:
+        """Return the target with its paths, given the folder that they are relative to."""
 
     def read(self) -> Shares:
         """Return the share of each variant."""
@@ -71,8 +74,14 @@ class Flagd:
     The file is replaced by a new one as a whole, so that flagd never reads half of it.
     """
 
+    kind: Literal["flagd"]
     file: Path
     flag: str
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    def within(self, folder: Path) -> Flagd:
+        """Return the target with the path of its file, given the folder that it is relative to."""
+        return replace(self, file=folder / self.file)
 
     @property
     def _where(self) -> str:
@@ -130,11 +139,17 @@ def _entries(rule: list[Any]) -> list[list[Any]]:
 class Unleash:
     """A flag of Unleash: the weights of the strategy with variants in one environment."""
 
+    kind: Literal["unleash"]
     url: str
     flag: str
     environment: str
     token: str
     project: str = "default"
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    def within(self, folder: Path) -> Unleash:  # noqa: ARG002 - it has no paths
+        """Return the target itself, which has no paths."""
+        return self
 
     @property
     def _where(self) -> str:
@@ -200,8 +215,19 @@ class Command:
     For `read` it prints the shares as a JSON object; for `write` it has them on standard input.
     """
 
-    command: Sequence[str]
-    folder: Path
+    kind: Literal["command"]
+    command: tuple[str, ...]
+    folder: Path = Path()
+    """Where the program runs, relative to the folder of the test."""
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    def __post_init__(self) -> None:
+        if not self.command:
+            raise invalid('command must be a list of words, as ["./set-shares.sh"] (got [])')
+
+    def within(self, folder: Path) -> Command:
+        """Return the target with the folder to run in, given the one that it is relative to."""
+        return replace(self, folder=folder / self.folder)
 
     def _run(self, verb: str, text: str = "") -> str:
         place = f"command {self.command[0]}"
@@ -235,44 +261,3 @@ class Command:
     def write(self, shares: Shares) -> None:
         """Call the program with the shares."""
         self._run("write", json.dumps(dict(shares)))
-
-
-TARGETS: dict[str, type[Any]] = {"flagd": Flagd, "unleash": Unleash, "command": Command}
-"""Targets by their kind in a test file."""
-
-
-def check_fields(noun: str, data: Any, known: Collection[str], needed: Sequence[str]) -> None:
-    """Raise `InputError` unless an object of the test's file has the right fields."""
-    if not isinstance(data, Mapping):
-        raise InputError(noun, f"{noun} must be an object, as {{...}} (got {data!r:.80})")
-    for name in data:
-        if name not in known:
-            fields = ", ".join(known) or "none"
-            raise InputError(name, f"{name} is not a field of {noun}: it has {fields}")
-    for name in needed:
-        if name not in data:
-            raise InputError(name, f"{name} is missing from {noun}")
-
-
-def target_of(data: Mapping[str, Any], folder: Path) -> Target:
-    """Return the target that a test file describes; paths are relative to its folder."""
-    check_fields("target", data, data, ("kind",))
-    options = dict(data)
-    kind = TARGETS.get(str(options.pop("kind", None)))
-    if kind is None:
-        known = ", ".join(TARGETS)
-        raise InputError("kind", f"kind of the target must be {known} (got {data.get('kind')!r})")
-    parts = {each.name: each.default is MISSING for each in fields(kind) if each.name != "folder"}
-    needed = [name for name, is_needed in parts.items() if is_needed]
-    check_fields(f"the target {data['kind']}", options, parts, needed)
-    options |= {"folder": folder} if kind is Command else {}
-    if kind is Command and (
-        not isinstance(options["command"], list)
-        or not options["command"]
-        or not all(isinstance(word, str) for word in options["command"])
-    ):
-        raise InputError("command", 'command must be a list of words, as ["./set-shares.sh"]')
-    if "file" in options:
-        options["file"] = folder / str(options["file"])
-    target: Target = kind(**options)
-    return target

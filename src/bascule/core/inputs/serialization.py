@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 
-TYPES = ("int", "float", "bool", "sequence[int]")
+TYPES = ("int", "float", "str", "bool", "sequence[int]")
 """Names of types in the location of a Pydantic error, for fields that accept several types."""
 
 
@@ -129,17 +129,18 @@ def readable_part(first: Mapping[str, Any], noun: str) -> InputError:
     # and the index in a list.
     path = [part for part in first["loc"] if isinstance(part, str) and part not in TYPES]
     field = path[-1] if path else noun
+    owner = noun if len(path) < 2 else f"{noun}'s {path[0]}"
     if first["type"] == "missing":
-        return InputError(field, f"{field} is missing from the {noun}")
+        return InputError(field, f"{field} is missing from the {owner}")
     if first["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
-        owner = noun if len(path) < 2 else f"{noun}'s {path[0]}"
         return InputError(
             field,
             f"{field} is not a field of {with_article(owner)}: correct its spelling, or remove it",
         )
-    if first["type"] in ("union_tag_invalid", "union_tag_not_found"):
-        context = first.get("ctx", {})
-        kinds, kind = context.get("expected_tags", "see the reference"), context.get("tag")
+    if first["type"] == "union_tag_not_found":
+        return InputError("kind", f"kind is missing from the {noun}'s {field}")
+    if first["type"] == "union_tag_invalid":
+        kinds, kind = first["ctx"]["expected_tags"], first["ctx"]["tag"]
         near = meant(kind, re.findall(r"'([^']*)'", kinds))
         return InputError(
             field, f"{field} needs a kind that exists (got {kind!r:.60}): {kinds}{near}"
