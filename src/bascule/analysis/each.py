@@ -121,7 +121,9 @@ def analyze_each(
     [('x', 'b'), ('y', 'b')]
     """
     if isinstance(metric, list | tuple):
-        raise InputError("metric", "metric: many tests are compared by one metric: name one")
+        raise InputError(
+            "metric", "metric must be a single one, as all tests are compared by it (got a list)"
+        )
     for name, value in options.items():
         if value is not None and name not in OPTIONS:
             raise InputError(

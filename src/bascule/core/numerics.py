@@ -27,7 +27,7 @@ def turning_point(before: Callable[[float], bool], low: float, high: float) -> f
 
 
 def smallest(is_enough: Callable[[float], bool], low: float, high: float) -> float:
-    """Return the smallest number in (low, high] from which on `is_enough` holds.
+    """Return the number in (low, high] from which `is_enough` holds.
 
     >>> round(smallest(lambda x: x * x >= 2.0, 0.0, 2.0), 12)
     1.414213562373

@@ -259,12 +259,12 @@ class Plan(Reported):
         return next(point for point in self.points if point.rule == rule)
 
     def with_point(self, point: Candidate) -> Plan:
-        """Return the plan with the candidate of the same rule replaced."""
+        """Return a copy of the plan in which `point` replaces the candidate with its rule."""
         points = tuple(point if old.rule == point.rule else old for old in self.points)
         return replace(self, points=points)
 
     def with_case(self, case: WhatIf) -> Plan:
-        """Return the plan with the case of the same name replaced."""
+        """Return a copy of the plan in which `case` replaces the case with its name."""
         cases = tuple(case if old.name == case.name else old for old in self.what_if)
         return replace(self, what_if=cases)
 

@@ -433,7 +433,7 @@ def clipped_lines(status: Status) -> list[str]:
 
 
 def arm_table(status: Status) -> Table:
-    """Return the table of arms, and a note on what their means are."""
+    """Return the table of arms, with a note on how to read their means."""
     amounts, about = amounts_of(status), []
     if status.covariates is not None:
         about.append(f"means {status.covariates.words}")

@@ -164,8 +164,8 @@ class _Run:
         if set(found) != set(self.test.design.arms):
             raise failed(
                 "target",
-                f"the variants of the flag are {', '.join(found)}, and the arms of the design "
-                f"{', '.join(self.test.design.arms)}: give them the same names",
+                f"the variants of the flag ({', '.join(found)}) and the arms of the design "
+                f"({', '.join(self.test.design.arms)}) differ: give them the same names",
             )
         return found
 

@@ -143,7 +143,7 @@ def test_designs_without_a_compiled_loop_are_played_too() -> None:
     one = made(NORMAL, bs.Tilt(3), guard("x", NORMAL), arms=list("abcd"))
     played = bs.simulate(one, [0, 0, 0, 2.0], runs=3, metrics={"x": [0, 0, 0, 0]})
     assert (played.winner == 3).any()
-    with pytest.raises(bs.InputError, match="draws sums of blocks for one metric"):
+    with pytest.raises(bs.InputError, match="simulates a single metric"):
         bs.simulate(one, [0, 0, 0, 1.0], runs=3, metrics={"x": [0, 0, 0, 0]}, engine="fast")
 
 

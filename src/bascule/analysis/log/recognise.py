@@ -203,7 +203,10 @@ def _ask_about_units(roles: Roles) -> None:
 
 
 def _of_one_arm(roles: Roles, arm: str, units: int) -> list[str]:
-    """Return the columns of which each entry has one arm, with far fewer entries than units."""
+    """Return the columns whose values occur in one arm each, and are fewer than the units.
+
+    A column may have half as many values as there are units, or 95 % if its name is a group's.
+    """
     sample = roles.events
     candidates = [c for c in sample.free if c != arm and c not in sample.row_numbers]
     candidates = [c for c in candidates if not _is_time(roles, c) and not usual("value", [c])]

@@ -96,7 +96,10 @@ class ColumnSample:
 
     @cached_property
     def row_numbers(self) -> list[str]:
-        """The columns that number rows: with a usual name, or unnamed while others have names."""
+        """The columns that look like row numbers.
+
+        They have a usual name for that, or none in a table whose other columns have names.
+        """
         names = list(self.table.columns)
         bare = [name for name in names if re.fullmatch(naming.NO_NAME, name)]
         return [c for c in names if naming.plain(c) in naming.ROW_NUMBERS] + (

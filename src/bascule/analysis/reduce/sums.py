@@ -233,8 +233,9 @@ class ReducedTable:
     Of the `events` of known units, `late` came after the windows of their units. `clipped` has for
     each arm the number of outcomes beyond the limits, which count as the nearest limit. `moved` is
     the number of units with rows in another arm than that of their first row. `arrivals` has the
-    units of each segment by block, hour and arm, and `periods` those by period of constant weights
-    and arm. If blocks are shorter than a day, `parts` has the sums of each block.
+    units of each segment by block, hour and arm, and `periods` has them by period and arm: the
+    weights are constant within a period. If blocks are shorter than a day, `parts` has the sums of
+    each block.
     """
 
     segments: dict[str, Sums]

@@ -27,7 +27,7 @@ FEWEST_UNITS = 20
 """Minimum number of units in an arm before its spread is estimated, whatever its skewness."""
 
 ROUNDING = 1e-12
-"""Ratio of squares about the mean to raw squares below which they count as rounding errors."""
+"""Squares about the mean up to this fraction of the raw squares are rounding errors, set to 0."""
 
 
 def squares_about_mean(units: Sums, totals: Sums, squares: Sums) -> Sums:

@@ -101,8 +101,8 @@ class Metric(Declared):
             return
         if self.margin is None:
             raise invalid(
-                f"margin of guardrail {self.name} is missing: say how much worse than the control "
-                'an arm may be, in its own units; or give role="secondary"'
+                f"margin of guardrail {self.name} is missing: say by how much an arm may be worse "
+                'than the control, in the units of this metric; or give role="secondary"'
             )
         checks.accept(self, "margin", checks.positive, "it is how much worse an arm may be")
         is_share = self.outcome.binary or bool(self.outcome.is_share)

@@ -376,7 +376,7 @@ class Tilt(Rule):
             )
 
     def check_size(self, arms: int, max_units: int | None) -> None:
-        """Raise `InputError` for more arms than tilted blocks compare."""
+        """Raise `InputError` if there are more than `MOST_ARMS` arms."""
         if arms > MOST_ARMS:
             raise invalid(
                 f"arms must be at most {MOST_ARMS} with {self.label}, which compares every pair of "

@@ -232,7 +232,7 @@ def _answer(result: Answer | InputError) -> Answer:
 Given = ParamSpec("Given")
 
 RECORDED_AT_ONCE, EXCLUDED_AT_ONCE = 5000, 5000
-"""Maximum number of outcomes that a transaction records, and of excluded ones a query reads."""
+"""Maximum number of outcomes in a transaction, and default number of excluded ones on a page."""
 
 MOST_ROWS = 2**62
 """Limit of a query that is to return all rows; no table has as many."""
@@ -321,7 +321,7 @@ class ExperimentUnits(Handle):
     def excluded(self, reason: str | None = None) -> list[dict[str, Any]]:
         """Return the excluded outcomes, each with its reason, in the order in which they came.
 
-        A test lists 100,000 of them; `excluded_counts` has the others as "not listed".
+        A test lists at most the first 100,000; `excluded_counts` counts the others as "not listed".
         """
         rows, _ = self.some_excluded(most=MOST_ROWS)
         return [row for row in rows if reason in (None, row["reason"])]

@@ -1,4 +1,4 @@
-"""Diagnostics of a live test: drift of the outcomes, and sample ratio mismatch.
+"""Diagnostics of a live test: drift, sample ratio, missing values and overdue units.
 
 They are computed from the history and the log, and take longer the longer the log is.
 """

@@ -87,7 +87,7 @@ class Replay:
     ) -> Replay:
         """Return the replay after one more unit, which may begin a block or have an event.
 
-        Counted units and enrolled ones may be replayed separately, one after the other.
+        All units may be enrolled before the first one is counted, or the other way round.
         """
         enrolment = self.state.enrolment
         assigned = [units + (i == arm) for i, units in enumerate(enrolment.assigned)]

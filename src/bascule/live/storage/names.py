@@ -1,7 +1,7 @@
 """Names in a database: which texts can be stored, and the pseudonyms of erased names.
 
-A keyed hash replaces the name of an erased unit that has not counted: it leads to the unit's row,
-so that its outcomes still count. The key is deleted with the last such unit.
+If a unit is erased before it has counted, a keyed hash replaces its name, so that its outcomes can
+still be matched to its row. The key is deleted once no such unit is left.
 """
 
 from __future__ import annotations

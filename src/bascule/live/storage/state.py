@@ -230,8 +230,8 @@ class Conclusion(NamedTuple):
     """A decision that is withheld until the calendar of the design allows it, with the time at
     which it was reached."""
     final: Statistics | None = None
-    """Statistics that include the units counted since a decision, withheld or not; the statistics
-    of the state stay as they were at the decision."""
+    """Statistics that include the units counted since a decision that is or was withheld, or with
+    `measure_on`; the other statistics of the state stay as they were."""
     enrolled: tuple[int, ...] = ()
     """Number of units of each arm that were enrolled at the decision."""
 

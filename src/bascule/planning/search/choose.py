@@ -186,10 +186,11 @@ def cheapest_of(points: Sequence[Candidate]) -> Candidate:
 def best_in_time(points: Sequence[Candidate]) -> Candidate | None:
     """Return the candidate to recommend; None if no candidate decides by the deadline.
 
-    It is the cheapest that takes no longer than a fixed-horizon test, at the lift and at no effect.
-    If there is none, the condition at the lift is dropped first, then that at no effect instead,
-    then both. Of all candidates that cost nearly the least, it has the fewest weighed days. Costs
-    are the expected ones: among simulated costs, the lowest would be lowest partly by chance.
+    Candidates that take no longer than a fixed-horizon test, at the lift and at no effect, come
+    first. If there are none, those follow that take no longer at no effect, then those that take no
+    longer at the lift, then all. Of those with nearly the lowest expected cost, the one with the
+    fewest days wins. Expected costs are compared, because the lowest of several simulated costs is
+    low partly by chance.
     """
     in_time = sorted(
         (point for point in points if point.in_time), key=lambda point: point.expected.cost.mean

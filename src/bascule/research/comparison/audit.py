@@ -39,8 +39,8 @@ BATTERY = (*NAMED, "null+steep", "null+late-failures")
 class AuditRow:
     """The simulated result of a rule in one world.
 
-    `promised` is the error that its guarantee allows where it covers the world, and `reason` says
-    why it does not; intervals have a confidence of 95 %.
+    `promised` is the error that the guarantee of the design allows, if it covers the world; if not,
+    `reason` says why. Intervals have a confidence of 95 %.
     """
 
     name: str

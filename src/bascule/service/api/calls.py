@@ -107,8 +107,8 @@ def parse(body: bytes, deepest: int, long_lists: Sequence[str] = ()) -> object:
 def check_shape(data: object, most: int, deepest: int) -> None:
     """Raise if plain data have more than `most` entries, or more than `deepest` levels.
 
-    Entries are those of all lists and objects together. They are counted before anything looks at
-    one of them, so that a body takes no longer than what it may hold.
+    Entries are those of all lists and objects together. The entries of a level are counted before
+    they are visited, so that at most `most` are visited, however large the body is.
 
     >>> check_shape({"a": [1, 2]}, most=3, deepest=2)
     """

@@ -1,7 +1,8 @@
 """Views: pure functions that turn the status of a test into the values that templates show.
 
-What a test has to say is in the report of its status; here are the places of its intervals, its
-line in the list, its cost beside that of an even split, its diagnostics and its audit log.
+The text about a test comes from the report of its status. This module has the positions of its
+intervals in the drawing, its entry in the list of tests, its cost compared with that of an even
+split, its diagnostics, and its audit log.
 """
 
 from __future__ import annotations

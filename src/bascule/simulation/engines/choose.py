@@ -135,8 +135,8 @@ def runs_of(
         if engine == "fast":
             raise InputError(
                 "engine",
-                "the fast engine draws sums of blocks for one metric: leave engine out with "
-                'guardrails, or use engine="plain" to play them uncompiled',
+                'engine="fast" simulates a single metric, and this design has guardrails: leave '
+                'engine out, or use engine="plain" to simulate without compilation',
             )
         if not can_compile(design):
             return PlainRuns(design, world, seed, runs, order.guarded)

@@ -97,7 +97,7 @@ COMPILERS_OWN = ("numpy", "numba")
 """Packages whose functions the compiler can compile by itself."""
 
 FEW_ARMS = 8
-"""Maximum number of arms for which a loop is compiled for exactly that number."""
+"""Largest number of arms for which loops may be compiled for that number alone."""
 
 MANY_RUNS = 20_000
 """Minimum number of runs for which compiling a loop for one number of arms pays off."""

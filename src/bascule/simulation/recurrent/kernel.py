@@ -46,7 +46,7 @@ Find = Callable[[FloatArray, int, float, float, float, float, float], float]
 """(radii, number of the look, units, clock, sigma_unit, sigma_noise, level) -> the radius."""
 
 OCTAVE, OCTAVES = 16, 64
-"""Clocks tabulated for each doubling of the clock, and the number of doublings in the table."""
+"""Number of tabulated clocks per octave, and number of octaves (doublings) in the table."""
 
 POINTS = OCTAVE * OCTAVES
 """Number of clocks that are tabulated for one look at the data."""

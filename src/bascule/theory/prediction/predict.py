@@ -35,9 +35,10 @@ def predict(
 ) -> Prediction:
     """Return the expected decision time and regret of a design in blocks at given gaps.
 
-    0/1 outcomes also need the mean of the `best` arm, outcomes within limits the `noise`: the
-    spread that they really have. NoPredictionError says that a design has to be simulated. With a
-    `cap` a test ends at that number of units, and gaps may be 0.
+    0/1 outcomes need `best`, the mean of the best arm, or else `noise`. Outcomes within limits need
+    `noise`, their actual standard deviation, and so do those with an estimated spread, unless the
+    model states it. With a `cap` the test ends after at most that many units, and gaps may be 0.
+    Raise `NoPredictionError` for a design that has to be simulated.
 
     >>> import bascule as bs
     >>> expected = predict(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), sides=1), 0.1)

@@ -64,7 +64,7 @@ MOST_STAKE = 0.9
 """Maximum share of its wealth that a bet can lose on one block of bounded outcomes."""
 
 KNOWN_SQUARES = 25.0
-"""Weight of the variance of all outcomes, as a sum of squares, in the variance of one arm."""
+"""Sum of squares of the prior by which an arm's variance shrinks towards that of all outcomes."""
 
 DOUBTS = 2.0
 """Standard errors by which the variance assumed for pending units may differ from the observed."""

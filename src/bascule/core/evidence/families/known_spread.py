@@ -35,8 +35,10 @@ OCTAVES, PARTS = 42, 16
 """Bins of the clock: number of octaves, and of bins in each; later clocks are in the last bin."""
 
 SLOPE = 0.3
-"""Slope of the line that rules out a shift beyond the margin, as a fraction of what this shift adds
-to the total for each unit of its variance."""
+"""Slope of the line that rules out a shift beyond the margin.
+
+It is a fraction of the drift of the total, per unit of variance, that the part of the shift beyond
+the margin causes."""
 
 HALVINGS = 24
 """Number of bisection steps in the search for the smallest shift that is ruled out."""

@@ -24,7 +24,7 @@ GENTLE_TILT = 3.0
 """Maximum tilt while it is not known whether the arms have similar delays."""
 
 WINDOW_PARTS = 100
-"""Number of parts of the window in which the time from assignment to event is measured."""
+"""Number of equal parts of the window, in which delays from assignment to event are measured."""
 
 EVENTS, DELAY, SQUARES = range(3)
 """Columns of the delays of an arm: the number of events of matured units, the sum of their delays

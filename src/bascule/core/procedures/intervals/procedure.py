@@ -130,7 +130,10 @@ class ArmProcedure(Procedure):
 
     @property
     def strict_error(self) -> float:
-        """Error to use so that the design's error bounds wrong statements about any pair."""
+        """The error at which each sequence is calibrated.
+
+        The probability of a wrong statement about any pair is then at most the design's error.
+        """
         error = self.design.calibration.error
         if self.pairwise or self.by_difference:
             return min(1.0, 2.0 / self.arms) * error

@@ -104,7 +104,10 @@ class Comparison:
         return judged(mean > error and clear, bool(self.against(looks)) or mean < -error)
 
     def noticed(self, looks: int | None = None) -> float:
-        """Return the size of an opposite difference that would be detected at any point."""
+        """Return the size from which a difference of opposite sign is detected at every point.
+
+        `looks` is the number of comparisons that share the error, by default one for each point.
+        """
         limit = beyond_chance(self.runs, looks or len(self.grid)) + NOTICED
         return max(limit * margin.se for margin in self.margins)
 

@@ -62,7 +62,7 @@ def points() -> tuple[FigureCell, ...]:
 
 
 def first_branch(m: Measurements) -> Finding:
-    """Count the runs with four arms that violate the corollary."""
+    """Judge whether runs with four arms keep the corrected bounds of the corollary."""
     cells = [m.at(f"{rule.label}{FOUR}", level) for rule in FIRST_BRANCH for level in LEVELS]
     return keeping_theorems(cells, GAPS)
 

@@ -46,7 +46,10 @@ class Form:
 
     @classmethod
     def read(cls, fields: Mapping[str, object]) -> Form:
-        """Return the form with the fields that were sent; browsers do not send unticked boxes."""
+        """Return the form with the fields that were sent.
+
+        Browsers do not send boxes that are not ticked, so a missing `start` counts as not ticked.
+        """
         typed = {
             name: value.replace("\r\n", "\n")
             for name, value in fields.items()

@@ -179,7 +179,7 @@ def single_normals() -> Draws:
 
 
 _KERNELS: dict[tuple[Any, ...], Any] = {}
-"""Kernels built so far, by their functions, draws, number of arms and array shapes."""
+"""Kernels built so far, by all that they depend on."""
 
 
 def _kernel(played: BlockRuns | IntervalRuns, draws: Draws, by_sums: bool, endless: bool) -> Any:
