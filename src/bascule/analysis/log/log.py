@@ -12,8 +12,9 @@ from bascule.analysis.log.naming import column, named, usual, with_kind
 from bascule.analysis.log.numbers import PLAIN, Written, check_unit, written_of
 from bascule.analysis.log.reading import Reading
 from bascule.analysis.log.recognise import recognised
-from bascule.analysis.log.rows import Arms, Columns, arms_of, clean, unit_words
+from bascule.analysis.log.rows import Arms, Columns, arms_of, clean
 from bascule.analysis.log.times import Times, times_of
+from bascule.analysis.log.units import entries_of
 from bascule.analysis.request import Request
 from bascule.analysis.source.places import Unreadable
 from bascule.core.approximate import exactly
@@ -101,7 +102,7 @@ def read_log(
     # Sums of 0 and 1 are whole numbers.
     is_count = about["count"] is not None and about["squares"] is None
     written = _written(events, roles, asked.log.decimal, whole=is_count)
-    words = unit_words(events, unit)
+    words = entries_of(events, unit, arms.rows)
     columns = Columns(unit, None, value, times, per=per, written=written, **words)
     assigned, assignment_columns, text = None, None, False
     if arrivals is None:
@@ -112,7 +113,7 @@ def read_log(
             assignments, asked.assignments.unit or used.assignments_unit, unit, arm
         )
         forms = _written(assignments, [about["covariate"]], asked.log.decimal)
-        words = unit_words(assignments, assigned_unit)
+        words = entries_of(assignments, assigned_unit, arms.rows)
         assignment_columns = Columns(
             assigned_unit, arm, None, arrivals, **about, written=forms, **words
         )

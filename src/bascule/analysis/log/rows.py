@@ -12,7 +12,7 @@ from typing import Any
 from bascule.analysis.call import PER_ROW
 from bascule.analysis.log.numbers import PLAIN, Written, number, worded
 from bascule.analysis.log.times import Times, moment
-from bascule.analysis.source.places import is_duckdb, run
+from bascule.analysis.source.places import run
 from bascule.core.design_parts import MOST_ARMS
 from bascule.core.errors import InputError
 
@@ -46,7 +46,8 @@ class Columns:
     Without `unit` every row is a unit, or has sums of `count` units. `probabilities` has a column
     for each arm or, with two arms, the column of the probability of the unit's own arm. `written`
     has the number formats of text columns. `totals` and `no_unit` are the entries of the unit
-    column that stand for a row of totals, and for no unit.
+    column that stand for a row of totals, and for no unit, and `units` is the number of different
+    entries, about, or exactly if rows have one unit each; None if they were not counted.
     """
 
     unit: str | None
@@ -63,6 +64,7 @@ class Columns:
     written: Mapping[str, Written] = field(default_factory=dict)
     totals: tuple[str, ...] = ()
     no_unit: tuple[str, ...] = ()
+    units: int | None = None
 
     @property
     def adjusted(self) -> bool:
@@ -317,41 +319,6 @@ def _of_units(table: Any, columns: Columns, arms: Arms) -> dict[str, Any]:
             ibis.ifelse(code == i, chosen, 1.0 - chosen) for i in range(len(arms.names))
         ]
     return parts | {f"probability_{i}": probability for i, probability in enumerate(probabilities)}
-
-
-LONGEST_WORD = 24
-"""Maximum length in bytes of a word for totals or for no unit, with spaces around it."""
-
-
-def unit_words(table: Any, column: str | None) -> dict[str, Any]:
-    """Return the entries of a unit column that stand for a row of totals, and for no unit.
-
-    Longer entries are skipped, so that the cost does not depend on the length of ids.
-    """
-    if column is None or not table[column].type().is_string():
-        return {}
-    unit = table[column]
-    short = table.select(entry=unit).filter(byte_length(unit) <= LONGEST_WORD)
-    word = short.entry.strip().lower()
-    words = short.filter(word.isin({word.lower() for word in (*TOTALS, *NO_UNIT)})).distinct()
-    entries = [row["entry"] for row in run(words)]
-    totals = tuple(entry for entry in entries if entry.strip().lower() in TOTALS)
-    return {"totals": totals, "no_unit": tuple(entry for entry in entries if entry in NO_UNIT)}
-
-
-def byte_length(text: Any) -> Any:
-    """Return the length of a text: in bytes in DuckDB, where it is cheaper, else in characters."""
-    import ibis
-    import ibis.expr.datatypes as dt
-
-    if not is_duckdb(text):
-        return text.length()
-
-    @ibis.udf.scalar.builtin(signature=((dt.string,), dt.int64))
-    def strlen(text):  # type: ignore[no-untyped-def]
-        """Return the number of bytes of a text."""
-
-    return strlen(text)
 
 
 def complete(table: Any, columns: Columns, arms: Arms) -> Any:

@@ -143,7 +143,7 @@ def _of_units(
     # The outcome of a unit with a single row is final.
     usable = survey.rows - sum(survey.excluded.values())
     alone = columns.unit is not None and assigned is None
-    number = tables.number_of_units(rows, survey) if alone else usable
+    number = tables.number_of_units(rows, survey, columns.units) if alone else usable
     single = assigned is None and number == usable
     duplicates, repeated = None, False
     if columns.unit is not None:

@@ -6,8 +6,9 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from bascule.analysis.log.rows import REASONS, Arms, Columns, good
+from bascule.analysis.log.units import NEARLY, different, in_first_rows
 from bascule.analysis.reduce.moments import check_covered
-from bascule.analysis.source.places import is_duckdb, run
+from bascule.analysis.source.places import is_duckdb, is_opened_here, run
 from bascule.core.inputs.checks import LARGEST
 from bascule.core.metrics.measure import Measure
 
@@ -306,14 +307,11 @@ def copies(table: Any, rows: int) -> int | None:
 
     if rows > MOST_ROWS_COMPARED:
         return None
-    if is_duckdb(table):
-        # A false copy is as unlikely as two equal hashes of 64 bits among two million.
-        row = _hashed(ibis.struct({name: table[name] for name in table.columns}))
-        (counts,) = run(table.agg(rows=row.nunique()))
-    else:
-        different = table.distinct()
-        (counts,) = run(different.agg(rows=different.count()))
-    return rows - int(counts["rows"])
+    row = ibis.struct({name: table[name] for name in table.columns})
+    if is_opened_here(table.get_backend()):
+        return rows - different(table, row, rows)
+    distinct = table.distinct()
+    return rows - int(run(distinct.agg(rows=distinct.count()))[0]["rows"])
 
 
 def only_copies(table: Any, unit: str, units: int, rows: int) -> bool:
@@ -321,90 +319,20 @@ def only_copies(table: Any, unit: str, units: int, rows: int) -> bool:
 
     `units` is an approximate number of units.
     """
-    return units >= NEARLY * rows and _distinct(table, table[unit]) == rows
+    return units >= NEARLY * rows and different(table, table[unit], rows) == rows
 
 
-FIRST_ROWS = 200_000
-"""Units are counted in this many first rows before they are counted in all rows."""
+def number_of_units(rows: Any, about: Survey, counted: int | None) -> int:
+    """Return the number of units: exact if every usable row has its own unit, else approximate.
 
-NEARLY = 0.85
-"""Units may be as many as rows only if their approximate number is this share of the rows."""
-
-
-def number_of_units(rows: Any, about: Survey) -> int:
-    """Return the number of units: exact if every usable row has its own unit, else approximate."""
+    `counted` is the number of different entries of the column, among all rows.
+    """
     usable = about.rows - sum(about.excluded.values())
+    if counted is not None and "bad" not in rows.columns:
+        return counted
     if about.units < NEARLY * usable:
         return about.units
     good_rows = good(rows)
     unit = good_rows.unit
-    if unit.type().is_integer() and is_duckdb(rows):
-        (ends,) = run(good_rows.agg(low=unit.min(), high=unit.max()))
-        if ends["low"] is None:
-            return usable
-        low, high = int(ends["low"]), int(ends["high"])
-        if high - low + 1 < usable:
-            return high - low + 1
-        if _ascending(good_rows):
-            return usable
-        if high - low < MOST_BITS and -LARGEST_WHOLE <= low <= high <= LARGEST_WHOLE:
-            return _different(good_rows, low, high)
-    if is_duckdb(rows) and about.units == usable:
-        # The first rows show in most logs that units have several rows, and cost little.
-        first = good_rows.limit(FIRST_ROWS)
-        share = _distinct(first, first.unit) / max(1, min(usable, FIRST_ROWS))
-        if share < NEARLY:
-            return int(share * usable)
-    return _distinct(good_rows, unit)
-
-
-def _distinct(table: Any, unit: Any) -> int:
-    """Return the number of distinct entries; texts by their hashes, which takes less memory."""
-    if unit.type().is_string() and is_duckdb(table):
-        unit = _hashed(unit)
-    return int(run(table.agg(units=unit.nunique()))[0]["units"])
-
-
-def _hashed(entry: Any) -> Any:
-    """Return an integer hash of each entry."""
-    import ibis
-    import ibis.expr.datatypes as dt
-
-    @ibis.udf.scalar.builtin(name="hash", signature=((entry.type(),), dt.uint64))
-    def hashed(entry):  # type: ignore[no-untyped-def]
-        """Return a hash of an entry."""
-
-    return hashed(entry)
-
-
-LARGEST_WHOLE = 2**63 - 1
-
-
-def _ascending(rows: Any) -> bool:
-    """Whether each unit is larger than the previous one, as in tables ordered by unit.
-
-    The query stops at the first counterexample.
-    """
-    steps = rows.select(falls=rows.unit <= rows.unit.lag())
-    return not run(steps.filter(steps.falls).limit(1))
-
-
-MOST_BITS = 1_000_000_000
-"""Maximum range of whole numbers that are counted with a bit string: 125 MB."""
-
-
-def _different(rows: Any, low: int, high: int) -> int:
-    """Return the number of distinct units, with a bit string, which is far faster than a set."""
-    import ibis
-    import ibis.expr.datatypes as dt
-
-    @ibis.udf.agg.builtin(signature=((dt.int64, dt.int64, dt.int64), dt.string))
-    def bitstring_agg(unit, low, high):  # type: ignore[no-untyped-def]
-        """Return a string of bits, one for each number from `low` to `high`."""
-
-    @ibis.udf.scalar.builtin(signature=((dt.string,), dt.int64))
-    def bit_count(bits):  # type: ignore[no-untyped-def]
-        """Return the number of bits that are set."""
-
-    bits = bitstring_agg(rows.unit.cast("int64"), low, high)
-    return int(run(rows.agg(units=bit_count(bits)))[0]["units"])
+    few = in_first_rows(good_rows, unit, usable) if is_opened_here(rows.get_backend()) else None
+    return different(good_rows, unit, usable) if few is None else few

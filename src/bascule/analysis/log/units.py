@@ -1,0 +1,124 @@
+"""The entries of a unit column: how many differ, and which words stand for totals or no unit."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from bascule.analysis.log.rows import NO_UNIT, TOTALS
+from bascule.analysis.source.places import is_duckdb, is_opened_here, run
+
+LONGEST_WORD = 24
+"""Maximum length in bytes of a word for totals or for no unit, with spaces around it."""
+
+FIRST_ROWS = 200_000
+"""Units are counted in this many first rows before they are counted in all rows."""
+
+NEARLY = 0.85
+"""Units may be as many as rows only if their approximate number is this share of the rows."""
+
+MOST_SORTED = 25_000_000
+"""Number of hashes of 64 bits that are sorted in memory at once; more are sorted in parts."""
+
+KNOWN = tuple(dict.fromkeys(word.lower() for word in (*TOTALS, *NO_UNIT)))
+"""Words for totals and for no unit, in lower case."""
+
+WORDS = rf"(?i)^\s*({'|'.join(map(re.escape, KNOWN))})\s*$"
+"""Pattern of these words, with spaces around them."""
+
+WORD = 0
+"""What stands in place of the hash of a word for totals or for no unit."""
+
+
+def entries_of(table: Any, column: str | None, rows: int) -> dict[str, Any]:
+    """Return the words for totals and for no unit in a unit column, and the number of its entries.
+
+    They are the fields `totals`, `no_unit` and `units` of `Columns`. Long texts are read once.
+    """
+    if column is None or not table[column].type().is_string():
+        return {}
+    import ibis
+
+    unit, units = table[column], None
+    # Longer entries are skipped first, so that the cost does not depend on the length of ids.
+    is_short, is_word = _byte_length(unit) <= LONGEST_WORD, unit.strip().lower().isin(KNOWN)
+    if is_opened_here(table.get_backend()):
+        units = in_first_rows(table, unit, rows)
+        if units is None:
+            # DuckDB would look up every entry in a list of words, and those of a pattern only here.
+            marked = ibis.ifelse(unit.re_search(WORDS), ibis.literal(WORD, "uint64"), hashed(unit))
+            marked = ibis.ifelse(is_short, marked, hashed(unit))
+            units, has_words = _sorted(table.filter(unit.notnull()).select(hash=marked), rows)
+            if not has_words:
+                return {"units": units}
+    words = table.filter(is_short).filter(is_word).select(entry=unit).distinct()
+    entries = [row["entry"] for row in run(words)]
+    totals = tuple(entry for entry in entries if entry.strip().lower() in TOTALS)
+    no_unit = tuple(entry for entry in entries if entry in NO_UNIT)
+    return {"totals": totals, "no_unit": no_unit, "units": units}
+
+
+def in_first_rows(table: Any, unit: Any, rows: int) -> int | None:
+    """Return about how many units there are; None if each of the first rows may have its own.
+
+    Most logs with several rows per unit show that in their first rows.
+    """
+    first = table.select(unit=unit).limit(FIRST_ROWS)
+    share = different(first, first.unit, FIRST_ROWS) / max(1, min(rows, FIRST_ROWS))
+    return int(share * rows) if share < NEARLY else None
+
+
+def different(table: Any, entry: Any, rows: int) -> int:
+    """Return the number of different entries that are not null, among at most `rows` of them.
+
+    Two of twenty million have equal hashes with a probability of 1e-5; then they count as one.
+    """
+    if not is_opened_here(table.get_backend()):
+        return int(run(table.agg(units=entry.nunique()))[0]["units"])
+    return _sorted(table.filter(entry.notnull()).select(hash=hashed(entry)), rows)[0]
+
+
+def _sorted(hashes: Any, rows: int) -> tuple[int, bool]:
+    """Return the number of different hashes in the local DuckDB, and whether any is `WORD`.
+
+    Sorting them takes a fraction of the time in which DuckDB fills a set.
+    """
+    backend, parts = hashes.get_backend(), 1 + rows // MOST_SORTED
+    number, has_words = 0, False
+    for part in range(parts):
+        some = hashes.filter(hashes.hash % parts == part) if parts > 1 else hashes
+        found = backend.con.execute(backend.compile(some)).fetchnumpy()["hash"]
+        if len(found):
+            found.sort()
+            number += 1 + int(np.count_nonzero(found[1:] != found[:-1]))
+            has_words = has_words or found[0] == WORD
+    return number, has_words
+
+
+def hashed(entry: Any) -> Any:
+    """Return a hash of 64 bits of each entry, in DuckDB."""
+    import ibis
+    import ibis.expr.datatypes as dt
+
+    @ibis.udf.scalar.builtin(name="hash", signature=((entry.type(),), dt.uint64))
+    def hashed(entry):  # type: ignore[no-untyped-def]
+        """Return a hash of an entry."""
+
+    return hashed(entry)
+
+
+def _byte_length(text: Any) -> Any:
+    """Return the length of a text: in bytes in DuckDB, where it is cheaper, else in characters."""
+    import ibis
+    import ibis.expr.datatypes as dt
+
+    if not is_duckdb(text):
+        return text.length()
+
+    @ibis.udf.scalar.builtin(signature=((dt.string,), dt.int64))
+    def strlen(text):  # type: ignore[no-untyped-def]
+        """Return the number of bytes of a text."""
+
+    return strlen(text)
