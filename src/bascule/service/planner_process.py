@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import traceback
 from collections.abc import Callable
@@ -18,6 +19,9 @@ from bascule.service.api.schemas.requests import Model, NewPlan, RolloutRequest
 from bascule.service.responses import encode
 
 WARM_RUNS = 20
+
+NICE = 10
+"""By how much the process gives way to others on this machine, above all to the service itself."""
 
 PLANNERS: dict[type[Model], Callable[..., Any]] = {
     NewPlan: partial(plan, threads=1),
@@ -66,6 +70,8 @@ def answer_all(pipe: Connection) -> None:
         if is_calling:
             raise Interrupted
 
+    with suppress(AttributeError):
+        os.nice(NICE)
     # Ctrl+C is left to the service, which ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(AttributeError):

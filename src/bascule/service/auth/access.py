@@ -39,6 +39,7 @@ from urllib.parse import parse_qsl
 
 from fastapi import Depends, Request, Response
 from starlette.datastructures import ImmutableMultiDict, State
+from starlette.types import Scope
 
 from bascule.live.api import Store
 from bascule.service.auth import keys
@@ -198,9 +199,9 @@ async def who(request: Request) -> Caller:
     """Authenticate a caller by key or session."""
     state = request.app.state
     ring: Keyring = state.keys
-    given = _given_key(request)
+    given = given_key(request.scope)
     if given is not None:
-        key = ring.fresh(given) or await _verified(request, given)
+        key = await _verified(request, given)
         request.state.is_known = True
         state.rates.take(f"{key.id} {_source(request)}")
         return caller_of(key)
@@ -332,11 +333,12 @@ def _check_csrf(caller: Caller, token: str | None) -> None:
         raise Problem(403, "the CSRF token is missing or wrong: load the page again")
 
 
-def _given_key(request: Request) -> str | None:
-    key = header(request.scope, b"x-api-key")
+def given_key(scope: Scope) -> str | None:
+    """Return the key that a request sends, valid or not."""
+    key = header(scope, b"x-api-key")
     if key is not None:
         return key
-    scheme, _, rest = (header(request.scope, b"authorization") or "").partition(" ")
+    scheme, _, rest = (header(scope, b"authorization") or "").partition(" ")
     return rest.strip() if scheme.lower() == "bearer" else None
 
 

@@ -128,9 +128,7 @@ class Keyring:
 
     async def refresh(self, age: float = FRESH) -> None:
         """Read the keys unless that was done less than `age` seconds ago."""
-        since = time.monotonic() - age
-        if self._keys.is_older_than(since):
-            await self._keys.newer_than(since)
+        await self._keys.ahead_of(age)
 
     def forget(self) -> None:
         """Read the keys again at the next request."""

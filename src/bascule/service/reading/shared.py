@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 from bascule.live.api import OPEN, Evaluation, Status, Store, gone
 from bascule.live.api.reads import Summary, read_summaries
 from bascule.service.reading.store_calls import SharedRead, StoreCalls
+from bascule.service.reading.turns import UnitRequests
 from bascule.service.telemetry import LOGGER, log
 
 FRESH = 1.0
@@ -78,8 +79,7 @@ class ExperimentCache:
     async def find(self, name: str) -> Summary:
         """The experiment of a name; raises if there is none."""
         now = time.monotonic()
-        if self._entries.is_older_than(now - FRESH):
-            await self._entries.newer_than(now - FRESH)
+        await self._entries.ahead_of(FRESH)
         entry = self._entries.value.get(name)
         if entry is None:
             # Another program may have created it a moment ago.
@@ -99,9 +99,7 @@ class ExperimentCache:
 
         Covariates that are not given are taken from the context, as far as they are there.
         """
-        entry = self._entries.value.get(name)
-        if entry is None or self._entries.is_older_than(time.monotonic() - FRESH):
-            entry = await self.find(name)
+        entry = await self.find(name)
         if context is not None and covariates is None:
             declared = [covariate.name for covariate in entry.design.covariates or ()]
             covariates = {key: context[key] for key in declared if key in context} or None
@@ -180,26 +178,8 @@ than a third of a thread however many look at it."""
 AT_ONCE = 2
 """Maximum number of pages rendered at once, so that assignments are not delayed."""
 
-BUSY, TURN = 4, 0.01
-"""Number of requests about units from which on pages take turns, and the seconds of a turn."""
-
 MOST_BYTES = 32_000_000
 """Maximum size of the cache of rendered pages, in bytes."""
-
-
-class UnitRequests:
-    """Counts the requests about units that are being answered, which delay rendered pages."""
-
-    def __init__(self) -> None:
-        self.active = 0
-        """The number of requests about units that are being answered."""
-        self._turn = asyncio.Lock()
-
-    async def wait_for_turn(self) -> None:
-        """Wait while many units are being assigned, so that pages are answered one by one."""
-        if self.active >= BUSY:
-            async with self._turn:
-                await asyncio.sleep(TURN)
 
 
 class SharedRenders:

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Generic, ParamSpec, TypeVar
 
@@ -149,6 +150,25 @@ class SharedRead(Generic[Result]):
         self.seconds = 0.0
         """How long the newest read took."""
         self._changed_at = float("-inf")
+        self._renewal: asyncio.Task[None] | None = None
+
+    async def ahead_of(self, age: float) -> Result:
+        """Return the value, at most `age` seconds old; read it again in time for later callers.
+
+        Whoever asks when half of the time has passed begins the next reading and does not wait, so
+        that nobody does while callers come often.
+        """
+        now = time.monotonic()
+        if self.is_older_than(now - age):
+            return await self.newer_than(now - age)
+        if self._reading is None and self.is_older_than(now - age / 2):
+            self._renewal = asyncio.create_task(self._renew())
+        return self.value
+
+    async def _renew(self) -> None:
+        # A reading that fails is tried again by the next caller, who gets the error.
+        with suppress(Exception):
+            await self._refresh()
 
     async def newer_than(self, since: float) -> Result:
         """Return the value, read again unless the last read began after `since`."""

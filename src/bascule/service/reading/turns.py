@@ -1,16 +1,66 @@
-"""Fair turns at a resource that one caller at a time can use, and a list of recent callers."""
+"""Whose turn it is: units before all else, and fair turns at what one caller at a time can use."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 from bascule.service.responses import unavailable
 
 MOST_SERVED = 1000
 """Maximum number of callers whose last turn is remembered."""
+
+PATIENCE, PAUSE = 0.05, 0.001
+"""Seconds for which a request waits at most for those about units, and between two looks."""
+
+
+class UnitRequests:
+    """Puts small requests about units first: all others begin one by one, while there are none.
+
+    A transaction takes Python's lock for each of its statements, and then the event loop has to
+    come to its answer. Were other requests begun meanwhile, each of these steps would wait for all
+    of them. A request waits `PATIENCE` at most, however many units are assigned.
+    """
+
+    def __init__(self) -> None:
+        self.active = 0
+        """The number of small requests about units that are being answered."""
+        self._waiting: deque[tuple[asyncio.Future[None], float]] = deque()
+
+    @contextmanager
+    def first(self) -> Iterator[None]:
+        """Count a request about a unit that is answered inside this block."""
+        self.active += 1
+        try:
+            yield
+        finally:
+            self.active -= 1
+
+    async def wait_for_turn(self) -> None:
+        """Wait until no unit is waited for, and then for a turn of the event loop of one's own."""
+        loop = asyncio.get_running_loop()
+        called = loop.create_future()
+        self._waiting.append((called, loop.time() + PATIENCE))
+        if len(self._waiting) == 1:
+            self._call_next(loop)
+        await called
+
+    def _call_next(self, loop: asyncio.AbstractEventLoop) -> None:
+        called, until = self._waiting[0]
+        if self.active and loop.time() < until:
+            loop.call_later(PAUSE, self._call_next, loop)
+            return
+        # The place is kept for one turn more, so that who comes meanwhile begins in a later one.
+        loop.call_soon(self._leave, loop)
+        if not called.done():
+            called.set_result(None)
+
+    def _leave(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._waiting.popleft()
+        if self._waiting:
+            self._call_next(loop)
 
 
 class Recent(dict[str, None]):

@@ -13,7 +13,7 @@ store wait for the disk: in endpoints they go through `app.state.calls`, and cha
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 
 from fastapi import FastAPI, Request, Response
@@ -39,9 +39,9 @@ from bascule.service.auth.rate_limits import MOST_CALLERS, Buckets
 from bascule.service.outgoing import Outgoing
 from bascule.service.page.creation.plans import Creations
 from bascule.service.planner import Planner
-from bascule.service.reading.shared import ExperimentCache, SharedRenders, UnitRequests
+from bascule.service.reading.shared import ExperimentCache, SharedRenders
 from bascule.service.reading.store_calls import SharedRead, StoreCalls
-from bascule.service.reading.turns import Recent, Turns
+from bascule.service.reading.turns import Recent, Turns, UnitRequests
 from bascule.service.responses import Problem, encode, problem_of, refusal
 from bascule.service.server import background
 from bascule.service.server.middleware import RequestMiddleware
@@ -53,8 +53,6 @@ MOST_LINKS, MOST_LINKS_OF_ONE = 1000, 100
 """Maximum number of calls of `link` at once: by all callers, and by one."""
 
 FROM_BROWSERS = ["Content-Type", "X-API-Key", "Authorization", "If-None-Match"]
-
-Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
@@ -117,7 +115,7 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
     app.state.routers.append(page.router)
     app.include_router(page.router, include_in_schema=False)
     app.mount("/static", StaticFiles(packages=[("bascule.service.page", "static")]), name="static")
-    app.add_middleware(UnitRouter, unit_requests=app.state.unit_requests)
+    app.add_middleware(UnitRouter)
     if settings.origins:
         app.add_middleware(
             CORSMiddleware,
@@ -204,12 +202,11 @@ class UnitRouter:
     assignments do.
     """
 
-    def __init__(self, app: ASGIApp, unit_requests: UnitRequests) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._unit_requests = unit_requests
         declared = [*units.calls.routes, *ofrep.router.routes]
         routes = [
-            Route(route.path, self._counted(route.endpoint), methods=["POST"])
+            Route(route.path, route.endpoint, methods=["POST"])
             for route in declared
             if isinstance(route, APIRoute)
         ]
@@ -219,13 +216,3 @@ class UnitRouter:
         """Answer a call about a unit, or pass the request on."""
         is_call = scope["type"] == "http" and scope["method"] == "POST"
         await (self._router if is_call else self._app)(scope, receive, send)
-
-    def _counted(self, endpoint: Endpoint) -> Endpoint:
-        async def counted(request: Request) -> Response:
-            self._unit_requests.active += 1
-            try:
-                return await endpoint(request)
-            finally:
-                self._unit_requests.active -= 1
-
-        return counted

@@ -11,10 +11,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bascule.core.errors import InputError, StoreError
-from bascule.service.auth.access import COOKIE, session_of
+from bascule.service.auth.access import COOKIE, given_key, session_of
 from bascule.service.auth.rate_limits import Buckets, source
-from bascule.service.responses import Problem, problem_of, refusal, unavailable
-from bascule.service.settings import MOST_FIELDS
+from bascule.service.reading.turns import UnitRequests
+from bascule.service.responses import OFREP_PATH, Problem, problem_of, refusal, unavailable
+from bascule.service.settings import LARGE, MOST_FIELDS
 from bascule.service.telemetry import LOGGER, Metrics, log
 
 CSP = (
@@ -33,6 +34,12 @@ HEADERS = [
     (b"content-security-policy", CSP.encode()),
 ]
 NOT_KEPT = (b"cache-control", b"no-store")
+
+OF_UNITS = ("/assign", "/outcomes")
+"""Ends of the paths of requests about a unit, which go before all others while they are small."""
+
+PROBES = ("/healthz", "/readyz")
+"""Paths that are answered at once, so that they say how long the event loop takes."""
 
 QUIET = ("/healthz", "/readyz", "/metrics", "/ofrep", "/static")
 REFUSED = (401, 403, 413, 429)
@@ -56,6 +63,7 @@ class RequestMiddleware:
         self._state = state
         self._metrics: Metrics = state.metrics
         self._largest: int = state.settings.largest_body
+        self._unit_requests: UnitRequests = state.unit_requests
         self._strangers = Buckets(STRANGERS_RATE, STRANGERS_BURST)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -63,6 +71,37 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if self._goes_first(scope):
+            with self._unit_requests.first():
+                await self._answer(scope, receive, send, goes_first=True)
+        else:
+            await self._answer(scope, receive, send, goes_first=scope["path"] in PROBES)
+
+    def _goes_first(self, scope: Scope) -> bool:
+        """Whether a request is a small one about a unit, with a key that is known to be valid."""
+        path = scope["path"]
+        is_of_unit = path.endswith(OF_UNITS) or path.startswith(f"{OFREP_PATH}/")
+        if scope["method"] != "POST" or not is_of_unit:
+            return False
+        key = given_key(scope)
+        is_small = 0 <= _length(scope) <= LARGE
+        return is_small and key is not None and self._state.keys.fresh(key) is not None
+
+    def _in_turns(self, receive: Receive) -> Receive:
+        """Let each part of a body be read when it is its turn."""
+        is_whole = False
+
+        async def received() -> Message:
+            nonlocal is_whole
+            if not is_whole:
+                await self._unit_requests.wait_for_turn()
+            message = await receive()
+            is_whole = not message.get("more_body", False)
+            return message
+
+        return received
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, goes_first: bool) -> None:
         since = time.perf_counter()
         status: int | None = None
         method = scope["method"]
@@ -87,9 +126,13 @@ class RequestMiddleware:
                 raise ClientDisconnect from error
 
         try:
+            length = _length(scope)
+            if not goes_first:
+                await self._unit_requests.wait_for_turn()
+                if not 0 <= length <= LARGE:
+                    receive = self._in_turns(receive)
             if not scope["path"].startswith(PROGRAMS):
                 await self._check_stranger(scope)
-            length = _length(scope)
             largest = LARGEST_SIGN_IN if scope["path"] == "/sign-in" else self._largest
             if scope.get("query_string", b"").count(b"&") >= MOST_FIELDS:
                 problem = Problem(400, f"the query has too many fields: send at most {MOST_FIELDS}")
