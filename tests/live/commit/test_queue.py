@@ -109,6 +109,27 @@ def test_the_thread_that_writes_for_others_ends_when_nobody_comes(
     assert [one.job.experiment for one in done] == [0, 1, 2]
 
 
+def test_one_unit_goes_between_two_batches_that_came_before_it() -> None:
+    seen: list[list[int]] = []
+    begun, go_on = Event(), Event()
+
+    def work(jobs: list[Reply[int]]) -> None:
+        seen.append([one.job.experiment for one in jobs])
+        begun.set()
+        go_on.wait(10)
+
+    groups = CommitQueue(work, lambda: None)
+    replies = [reply_of(number, items=1000) for number in range(3)]
+    groups.submit(replies[0])
+    begun.wait(10)
+    replies.append(reply_of(3))
+    for reply in replies[1:]:
+        groups.submit(reply)
+    go_on.set()
+    assert [reply.result(10) for reply in replies] == [0, 1, 2, 3]
+    assert seen == [[0], [3], [1], [2]]
+
+
 def test_jobs_of_a_call_on_thousands_of_tests_give_way_and_are_not_forgotten() -> None:
     links = [
         Reply(Job(number, "", lambda _, given: given, gives_way=True), [1], list)
@@ -124,8 +145,16 @@ def test_who_assigns_one_unit_does_not_wait_for_the_batches_of_others() -> None:
     batches = [reply_of(number, items=200) for number in range(10)]
     one = reply_of(10)
     group, waiting = queue.next_group([*batches, one])
-    assert group == [*batches[:3], one]
-    assert waiting == batches[3:]
+    assert group == [batches[0], one]
+    assert waiting == batches[1:]
+    # After a batch, single units go alone, and then the next batch.
+    group, waiting = queue.next_group([*batches, one], light_only=True)
+    assert group == [one]
+    assert queue.is_light(group)
+    assert waiting == batches
+    group, waiting = queue.next_group(batches, light_only=True)
+    assert group == batches[:2]
+    assert not queue.is_light(group)
     most = [reply_of(number) for number in range(queue.LARGEST_GROUP + 5)]
     group, waiting = queue.next_group([*most, batches[0]])
     assert group == [*most[: queue.LARGEST_GROUP], batches[0]]

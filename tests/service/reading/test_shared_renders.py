@@ -5,19 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from itertools import pairwise
 
 import pytest
 
 from bascule.service.reading import shared
 from bascule.service.reading.shared import (
     AT_ONCE,
-    BUSY,
     MOST_BYTES,
     SharedRenders,
-    UnitRequests,
 )
 from bascule.service.reading.store_calls import StoreCalls
+from bascule.service.reading.turns import PATIENCE, UnitRequests
 
 
 class Work:
@@ -142,18 +140,45 @@ def test_memory_is_bounded() -> None:
     played(play)
 
 
-def test_pages_have_one_turn_after_the_other_while_units_are_assigned() -> None:
+def test_pages_are_answered_one_by_one_and_wait_for_units() -> None:
     async def play(renders: SharedRenders, unit_requests: UnitRequests) -> None:
-        unit_requests.active = BUSY
-        work, times = Work(0.15), []
+        work, turns, turn = Work(0.01), [], 0
+        done = asyncio.Event()
+
+        async def count() -> None:
+            nonlocal turn
+            while not done.is_set():
+                turn += 1
+                await asyncio.sleep(0)
 
         async def view() -> None:
             await renders.get("page", work)
-            times.append(time.monotonic())
+            turns.append(turn)
 
-        # All wait for one render, and none is answered in the same turn as another.
-        await asyncio.gather(*(view() for _ in range(10)))
+        counting = asyncio.create_task(count())
+        with unit_requests.first():
+            since = time.monotonic()
+            # All wait for one render, and none is answered in the same turn as another.
+            await asyncio.gather(*(view() for _ in range(10)))
+            assert time.monotonic() - since >= PATIENCE
         assert work.runs == 1
-        assert min(b - a for a, b in pairwise(times)) >= shared.TURN * 0.9
+        assert len(set(turns)) == 10
+        since = time.monotonic()
+        await unit_requests.wait_for_turn()
+        assert time.monotonic() - since < PATIENCE
+        done.set()
+        await counting
+
+    played(play)
+
+
+def test_one_who_hangs_up_while_waiting_does_not_hold_up_the_next() -> None:
+    async def play(_: SharedRenders, unit_requests: UnitRequests) -> None:
+        with unit_requests.first():
+            waiting = [asyncio.create_task(unit_requests.wait_for_turn()) for _ in range(3)]
+            await asyncio.sleep(0)
+            waiting[0].cancel()
+        await asyncio.gather(*waiting[1:])
+        assert waiting[0].cancelled()
 
     played(play)

@@ -151,8 +151,9 @@ def _resolve(futures: list[Future[None]]) -> None:
             future.set_result(None)
 
 
-LARGEST_GROUP = 512
-"""Maximum number of items in a group besides its first heavy job, so that others wait little."""
+LARGEST_GROUP, LARGEST_HEAVY = 512, 200
+"""Maximum number of items in a group besides its first heavy job, and with other heavy jobs, so
+that whoever comes while it is written waits little."""
 
 LIGHT = 8
 """Jobs with at most this many items are light, and go before heavier ones."""
@@ -167,27 +168,38 @@ IDLE = 5.0
 """Seconds without work after which the thread of the queue ends."""
 
 
-def next_group(queue: list[Reply[Any]]) -> tuple[list[Reply[Any]], list[Reply[Any]]]:
+def next_group(
+    queue: list[Reply[Any]], light_only: bool = False
+) -> tuple[list[Reply[Any]], list[Reply[Any]]]:
     """Return the jobs that share the next transaction, and those that wait for a later one.
 
     Light jobs go first, so that nobody who assigns a unit waits for the batches of others; the
     heavy job that has waited longest and some jobs that give way go with them, so that they do not
-    wait for ever.
+    wait for ever. With `light_only`, heavy jobs wait for one more transaction if there are light
+    ones.
     """
     last = [at for at, reply in enumerate(queue) if reply.job.gives_way]
     first = [(at, len(reply.items)) for at, reply in enumerate(queue) if not reply.job.gives_way]
     heavy = [at for at, items in first if items > LIGHT]
     light = [at for at, items in first if items <= LIGHT]
+    if light_only and light:
+        heavy, last = [], []
     chosen, weight = {*heavy[:1], *last[:GIVING_WAY]}, 0
     for at in light + heavy[1:]:
-        weight += len(queue[at].items)
-        if weight > LARGEST_GROUP:
+        items = len(queue[at].items)
+        weight += items
+        if weight > (LARGEST_HEAVY if items > LIGHT else LARGEST_GROUP):
             break
         chosen.add(at)
     places = range(len(queue))
     return [queue[at] for at in places if at in chosen], [
         queue[at] for at in places if at not in chosen
     ]
+
+
+def is_light(group: Sequence[Reply[Any]]) -> bool:
+    """Whether all jobs of a group are light, and none gives way."""
+    return all(len(reply.items) <= LIGHT and not reply.job.gives_way for reply in group)
 
 
 class CommitQueue:
@@ -208,6 +220,8 @@ class CommitQueue:
         # How many callers are expected before a group is written.
         self._company = 1
         self._is_busy = False
+        # Whether the last group was heavy: then light jobs go alone.
+        self._was_heavy = False
         self._thread: Thread | None = None
         # The thread waits for this lock, which is released when there is work.
         self._wake = Lock()
@@ -242,7 +256,8 @@ class CommitQueue:
         try:
             self._wait_for_company()
             with self._lock:
-                group, self._queue = next_group(self._queue)
+                group, self._queue = next_group(self._queue, light_only=self._was_heavy)
+                self._was_heavy = not is_light(group)
             self._work(group)
         except BaseException as problem:
             failure = problem

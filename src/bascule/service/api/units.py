@@ -34,7 +34,7 @@ from bascule.service.auth.access import allow, client
 from bascule.service.reading.store_calls import StoreCalls, calls_of
 from bascule.service.responses import MEDIA_TYPE, DataResponse, Problem
 
-PART = 200
+PART = 100
 """Maximum number of outcomes per commit; other writers get their turn between two commits."""
 
 router = APIRouter(prefix="/v1", tags=["units"])

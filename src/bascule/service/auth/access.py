@@ -58,6 +58,12 @@ FORWARDED = ("forwarded", "x-forwarded", "x-real-ip", "x-client-ip", "x-original
 FORM = "application/x-www-form-urlencoded"
 """The content type of a form."""
 
+SEPARATORS = {b"%0D%0A": b"\r\n", b"%2C": b",", b"%3B": b";", b"%09": b"\t"}
+"""How browsers encode what separates the values of a sample."""
+
+MOST_ESCAPES = 20_000
+"""Maximum number of other escaped bytes of a form."""
+
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="bascule"'}
 
 MAY: dict[Role, tuple[Role, ...]] = {
@@ -178,9 +184,19 @@ async def form_of(request: Request) -> ImmutableMultiDict[str, str]:
 def fields_of(body: bytes) -> ImmutableMultiDict[str, str]:
     """Parse the fields of a URL-encoded form.
 
+    What separates the values of a long sample is decoded at once, and other escapes are limited:
+    they are decoded one by one, for a tenth of a second in a megabyte.
+
     >>> fields_of(b"name=button&arms=2")["arms"]
     '2'
+    >>> fields_of(b"sample=1%2C2%0D%0A3")["sample"].split()
+    ['1,2', '3']
     """
+    for escape, text in SEPARATORS.items():
+        body = body.replace(escape, text)
+    if body.count(b"%") > MOST_ESCAPES:
+        detail = f"the form has more than {MOST_ESCAPES:,} characters that are not plain: send less"
+        raise Problem(413, detail)
     try:
         return ImmutableMultiDict(
             parse_qsl(
