@@ -20,6 +20,7 @@ import numpy as np
 
 import bascule as bs
 from bascule.core.calendar import DAY
+from bascule.core.outcomes import Outcome
 from bascule.live.api import Event
 from bascule.simulation import Estimate
 from bench.window_plans import START
@@ -62,10 +63,10 @@ PLANS: list[dict[str, Any]] = [
 """Ten plans: one and two guardrails, two and three arms, calendars, a window."""
 
 
-def drawn(outcome: bs.outcomes.Outcome, mean: float, draws: random.Random) -> float:
+def drawn(outcome: Outcome, mean: float, draws: random.Random) -> float:
     """Return an outcome with this mean."""
     if isinstance(outcome, bs.Gaussian):
-        return draws.gauss(mean, outcome.sd)
+        return draws.gauss(mean, outcome.sigma)
     return float(draws.random() < mean)
 
 
@@ -96,7 +97,7 @@ def live(design: bs.Design, request: bs.PlanRequest, seed: int) -> tuple[float, 
         unit += 1
         clock.advance(gap)
     taken = clock.now() - START.timestamp()
-    has_winner = test.status().winner is not None
+    has_winner = test.status().decision is not None
     store.close()
     return taken / DAY, lost, has_winner
 

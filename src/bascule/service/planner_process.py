@@ -20,7 +20,7 @@ from bascule.service.responses import encode
 
 WARM_RUNS = 20
 
-NICE = 10
+NICE = 3
 """By how much the process gives way to others on this machine, above all to the service itself."""
 
 PLANNERS: dict[type[Model], Callable[..., Any]] = {
