@@ -52,8 +52,8 @@ def registered() -> Any:
     RULES.forget("eager")
 
 
-QUICK = 3
-"""Rows of `OWN` that `make test` checks; it leaves the others to `make test-engines`."""
+QUICK = 1
+"""Number of rows of `OWN` that `make test` checks; it leaves the others to `make test-engines`."""
 
 OWN = [
     (bs.Tilt(3), bs.Gaussian(1), [0.0, 0.7]),

@@ -105,7 +105,7 @@ def check_design(design: Design, means: Sequence[float], seed: int = 1) -> tuple
     """Run the checks that are about one design, and return the names of those that applied.
 
     >>> import bascule as bs
-    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
     >>> "live test agrees with verify" in check_design(design, [0.0, 1.0])
     True
     """

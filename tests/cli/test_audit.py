@@ -21,6 +21,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 QUICK = ("--means", "0", "0.5", "--error", "0.05", "--runs", "30")
 
 
+@pytest.mark.slow
 def test_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(
         capsys, "audit", "tilt", "--tilt", "4", *QUICK, "--worlds", "rising", "null", "--json"

@@ -67,6 +67,7 @@ def test_percent_and_plain_numbers_are_different_lifts(capsys: pytest.CaptureFix
     ]
 
 
+@pytest.mark.slow
 def test_several_arms_may_have_lifts_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(
         capsys, "--sigma", "1", "--baseline", "2", "--lift", "50%", "0.2", "--units-per-day", "50",
@@ -94,6 +95,7 @@ def test_what_was_asked_for_is_written_and_can_be_used(
     assert caught.value.code == 0
 
 
+@pytest.mark.slow
 def test_a_sample_tells_baseline_and_spread(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -10,6 +10,14 @@ from tests.golden.cases import FILE, cases, rounded
 
 GOLDEN: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
 CASES = dict(cases())
+COMPILED_ALONE = ("guardrails", "numeric margin", "bernoulli horizon")
+"""Parts of the names of played cases whose loops hardly another test compiles."""
+
+
+def marked(name: str) -> Any:
+    """Return a case as a parameter: those whose loops take long to compile are slow."""
+    is_slow = name.startswith("played") and any(part in name for part in COMPILED_ALONE)
+    return pytest.param(name, marks=pytest.mark.slow if is_slow else ())
 
 
 def different(path: str, golden: Any, found: Any) -> list[str]:
@@ -32,6 +40,6 @@ def test_the_matrix_is_that_of_the_file() -> None:
     assert list(CASES) == list(GOLDEN)
 
 
-@pytest.mark.parametrize("name", GOLDEN)
+@pytest.mark.parametrize("name", [marked(name) for name in GOLDEN])
 def test_results_are_those_of_the_file(name: str) -> None:
     assert not different(name, GOLDEN[name], rounded(CASES[name]()))

@@ -16,9 +16,12 @@ import bascule as bs
 
 DESIGNS = int(os.environ.get("BASCULE_DESIGNS", "24"))
 PARTS = 4
+QUICK, *OTHERS = range(PARTS)
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize(
+    "part", [QUICK, *(pytest.param(part, marks=pytest.mark.slow) for part in OTHERS)]
+)
 def test_a_store_and_a_simulation_go_the_same_course(part: int) -> None:
     count = DESIGNS // PARTS
     assert compare(part * count, count) == []

@@ -20,6 +20,7 @@ def request(**parts: Any) -> bs.PlanRequest:
     return bs.PlanRequest(bs.Gaussian(1), 0.0, 0.2, units_per_day=60, deadline_days=56, **parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "calendar", [{"min_days": 14.0}, {"whole_weeks": True}, {"whole_weeks": True, "window": "3d"}]
 )

@@ -36,6 +36,7 @@ def test_units_that_take_long_to_simulate_are_fewer() -> None:
     assert runs_for(past_the_table, means, 1000) == 0
 
 
+@pytest.mark.slow
 def test_what_has_no_prediction_is_guessed_within_a_factor_of_two() -> None:
     means = [0.3, 0.5]
     for rule in (bs.Tilt(1), bs.Tilt(3)):

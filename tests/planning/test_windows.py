@@ -27,6 +27,7 @@ def ending(tilt: float, futility: float | None = None) -> bs.Tilt:
     return bs.Tilt(tilt, effect=0.05, power=0.9, baseline=0.2, futility=futility)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parts", "rule"),
     [

@@ -27,7 +27,7 @@ def equal_arms(rng: np.random.Generator, rate: float = 0.2) -> Sums:
 
 
 def test_the_evidence_at_the_end_is_an_e_value() -> None:
-    rng, logs = np.random.default_rng(1), 1500
+    rng, logs = np.random.default_rng(1), 500
     ends, estimated = np.empty(logs), np.empty(logs)
     for log in range(logs):
         sums = equal_arms(rng)
@@ -39,6 +39,7 @@ def test_the_evidence_at_the_end_is_an_e_value() -> None:
         assert values.mean() <= 1.0 + 3.0 * values.std() / np.sqrt(logs)
 
 
+@pytest.mark.slow
 def test_e_bh_holds_the_share_of_false_ones() -> None:
     """Twenty tests, five of them with a difference; the equal ones share their days."""
     rng, runs, shares = np.random.default_rng(2), 150, []

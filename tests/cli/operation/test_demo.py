@@ -49,6 +49,7 @@ def played(seed: int) -> dict[str, demo_shop.Standing]:
         return shop.standings()
 
 
+@pytest.mark.slow
 def test_the_demo_plays_the_same_visitors_in_both_tests_on_the_service(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -32,6 +32,7 @@ def test_a_plan_is_what_the_planner_says(admin: httpx.Client) -> None:
     assert admin.post("/v1/plan", json={**request, "metrics": [{"name": "x"}]}).status_code == 400
 
 
+@pytest.mark.slow
 def test_a_guarded_rollout_is_planned_watched_and_rolled_back(
     admin: httpx.Client, service: Service
 ) -> None:
