@@ -214,8 +214,10 @@ def _types(table: Any, names: Sequence[str]) -> dict[str, str]:
     """Return the types that all entries of a column certainly have; text columns are left out."""
     tried = [(name, kind) for name in names for kind in places.KINDS]
     # Few types fit the first lines, and only these are tried on all lines.
-    fitting = _fitting(table, _fitting(table.limit(SAMPLE), tried), least=1)
-    types = dict(reversed(fitting))
+    fitting, rows = _fitting(table.limit(SAMPLE), tried)
+    if rows == SAMPLE:
+        fitting, _ = _fitting(table, list(fitting))
+    types = {name: kind for (name, kind), entries in reversed(fitting.items()) if entries}
     for name in [name for name, kind in types.items() if kind == "float64"]:
         # Whether 1.234 is above a thousand or a little more than one must not be guessed here.
         if places.unclear_points(places.run(table.agg(**places.points(table[name])))[0]):
@@ -223,18 +225,28 @@ def _types(table: Any, names: Sequence[str]) -> dict[str, str]:
     return types
 
 
-def _fitting(table: Any, tried: Sequence[tuple[str, str]], least: int = 0) -> list[tuple[str, str]]:
-    """Return the (column, type) pairs whose type fits all entries, and at least `least` of them."""
-    import ibis
+def _fitting(
+    table: Any, tried: Sequence[tuple[str, str]]
+) -> tuple[dict[tuple[str, str], int], int]:
+    """Return the (column, type) pairs that fit all entries, with their number, and that of rows.
 
-    sums: dict[str, Any] = {}
+    Blank text is no entry, and fits no type.
+    """
+    sums: dict[str, Any] = {"rows": table.count()}
+    columns = list(dict.fromkeys(name for name, _ in tried))
+    for at, name in enumerate(columns):
+        blank = table[name].strip().lower().isin(places.BLANK_TEXTS)
+        sums[f"entries{at}"] = (table[name].notnull() & ~blank).sum()
     for at, (name, kind) in enumerate(tried):
-        entry, fits = table[name], places.surely(table[name], kind)
-        present = entry.notnull() & ~entry.strip().lower().isin(places.BLANK_TEXTS)
-        sums |= {f"n{at}": fits.sum(), f"x{at}": ibis.ifelse(fits, False, present).sum()}
-    (row,) = places.run(table.agg(**sums)) if sums else [{}]
-    counts = [(int(row[f"n{at}"] or 0), row[f"x{at}"]) for at in range(len(tried))]
-    return [pair for pair, (n, odd) in zip(tried, counts, strict=True) if not odd and n >= least]
+        sums[f"fits{at}"] = places.surely(table[name], kind).sum()
+    (row,) = places.run(table.agg(**sums))
+    entries = {name: int(row[f"entries{at}"] or 0) for at, name in enumerate(columns)}
+    fitting = {
+        pair: entries[pair[0]]
+        for at, pair in enumerate(tried)
+        if entries[pair[0]] == int(row[f"fits{at}"] or 0)
+    }
+    return fitting, row["rows"]
 
 
 def in_utf8(name: str, folder: Path, encoding: str | None) -> str:
