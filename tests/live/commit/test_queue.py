@@ -153,8 +153,10 @@ def test_who_assigns_one_unit_does_not_wait_for_the_batches_of_others() -> None:
     assert queue.is_light(group)
     assert waiting == batches
     group, waiting = queue.next_group(batches, light_only=True)
-    assert group == batches[:2]
+    assert group == batches[:1]
     assert not queue.is_light(group)
+    several = [reply_of(number, items=20) for number in range(10)]
+    assert queue.next_group(several)[0] == several[:4]
     most = [reply_of(number) for number in range(queue.LARGEST_GROUP + 5)]
     group, waiting = queue.next_group([*most, batches[0]])
     assert group == [*most[: queue.LARGEST_GROUP], batches[0]]

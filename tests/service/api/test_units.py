@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import Any
 
 import httpx
-from tests.service.running import DESIGN, path
+import pytest
+from tests.service.running import DESIGN, Service, path
 
 METRICS: dict[str, Any] = {
     **DESIGN,
@@ -155,3 +158,33 @@ def test_ratios_metrics_and_covariates_over_http(admin: httpx.Client) -> None:
         "outcomes"
     ]
     assert receipt["reason"] == "unknown metric"
+
+
+def test_a_link_whose_caller_hung_up_while_it_waited_is_dropped(
+    admin: httpx.Client, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """64 of them kept the store busy for a minute, with 2,000 tests."""
+    begun, go_on, linked = threading.Event(), threading.Event(), []
+
+    def link(unit: str, *_: object) -> dict[str, str]:
+        linked.append(unit)
+        begun.set()
+        go_on.wait(20)
+        return {}
+
+    monkeypatch.setattr(service.store, "link", link)
+
+    def ask(unit: str, seconds: float) -> httpx.Response:
+        sent = {"unit": unit, "other": "x"}
+        return admin.post("/v1/units/link", json=sent, timeout=seconds)
+
+    first = threading.Thread(target=ask, args=("first", 20))
+    first.start()
+    begun.wait(20)
+    with pytest.raises(httpx.ReadTimeout):
+        ask("gone", 0.3)
+    time.sleep(0.2)
+    go_on.set()
+    first.join()
+    assert ask("last", 20).status_code == 200
+    assert linked == ["first", "last"]

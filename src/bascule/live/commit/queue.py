@@ -151,7 +151,7 @@ def _resolve(futures: list[Future[None]]) -> None:
             future.set_result(None)
 
 
-LARGEST_GROUP, LARGEST_HEAVY = 512, 200
+LARGEST_GROUP, LARGEST_HEAVY = 512, 64
 """Maximum number of items in a group besides its first heavy job, and with other heavy jobs, so
 that whoever comes while it is written waits little."""
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from pydantic import ValidationError
+from starlette.requests import ClientDisconnect
 
 from bascule.core.inputs.serialization import readable
 from bascule.core.metrics.metric import PRIMARY
@@ -86,6 +87,9 @@ async def link(request: Request) -> Response:
     # Linking in many tests takes several transactions: a long call, so that it does not delay
     # the reading of keys, and one link at a time, since there is only one writer.
     async with request.app.state.links.turn(caller.name):
+        if await request.is_disconnected():
+            # With thousands of tests it takes seconds: those who wait may have hung up meanwhile.
+            raise ClientDisconnect
         arms = await calls_of(request).long(store.link, body.unit, body.other, caller.experiments)
     return DataResponse({"unit": body.unit, "other": body.other, "arms": arms})
 
