@@ -8,6 +8,7 @@ from bascule.service.auth.access import Caller
 from bascule.service.page.render import list_fragments
 from bascule.service.reading.shared import ExperimentCache
 from bascule.service.reading.store_calls import StoreCalls
+from bascule.service.server.background import behind
 
 DAY = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("1d", "any"))
 
@@ -24,9 +25,11 @@ def test_a_list_names_the_tests_whose_units_are_still_to_be_counted() -> None:
         listing = directory.statuses(entries)
         assert [status.matured for status in listing.statuses] == [2, 0]
         assert (listing.settling, listing.unreadable) == (["behind"], [])
+        assert [entry.name for entry in behind(entries)] == ["behind"]
         page = list_fragments(directory, entries, Caller("ann", "viewer"))["tests"].html
         assert page.count("some are being counted") == 1
         store.get("behind").settle()
         entries = [*read_summaries(store, {one.test.id: one for one in entries})[0].values()]
         assert directory.statuses(entries).settling == []
+        assert behind(entries) == []
         assert [status.matured for status in directory.statuses(entries).statuses] == [2, 2]

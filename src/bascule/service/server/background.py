@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import faulthandler
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 
@@ -91,10 +91,25 @@ async def settle(app: FastAPI) -> None:
     """Add mature units to the statistics of every open test, which may then reach a decision."""
     calls: StoreCalls = app.state.calls
     entries: list[Summary] = await app.state.directory.all()
+    for entry in await calls.long(behind, entries):
+        with _apart("settle", entry):
+            await calls.long(entry.test.settle)
+
+
+def behind(entries: Sequence[Summary]) -> list[Summary]:
+    """Return the open tests with something to settle, or whose state cannot be judged.
+
+    That is found without a query: with 2,000 tests, queries took a fifth of a core all the time.
+    """
+    found = []
     for entry in entries:
+        is_settled = False
         if entry.state in OPEN:
-            with _apart("settle", entry):
-                await calls.long(entry.test.settle)
+            with suppress(Exception):
+                is_settled = entry.is_settled
+            if not is_settled:
+                found.append(entry)
+    return found
 
 
 async def find_alarms(app: FastAPI) -> None:
