@@ -15,7 +15,7 @@ from bascule.analysis.result import SAMPLE_RATIO, Check
 from bascule.core.diagnostics import AllocationStatistics
 from bascule.core.diagnostics.allocation import allocation_any_time
 from bascule.core.diagnostics.result import chi_square_tail, normal_tails, p_at_look, shown
-from bascule.core.errors import InputError
+from bascule.core.errors import invalid
 from bascule.core.inputs import checks
 from bascule.core.types import FloatArray
 
@@ -139,13 +139,10 @@ def _checked(arms: Sequence[str], weights: object) -> list[float]:
     if isinstance(weights, dict):
         unknown = set(map(str, weights)) - set(arms)
         if unknown or len(weights) != len(arms):
-            raise InputError(
-                "weights", f"weights must name every arm: {', '.join(arms)} (got {weights!r:.60})"
-            )
+            raise invalid(f"weights must name every arm: {', '.join(arms)} (got {weights!r:.60})")
         weights = [weights[arm] for arm in arms]
     if not isinstance(weights, (list, tuple)) or len(weights) != len(arms):
-        raise InputError(
-            "weights",
+        raise invalid(
             f"weights must be {len(arms)} numbers, one per arm: {', '.join(arms)} "
             f"(got {weights!r:.60})",
         )

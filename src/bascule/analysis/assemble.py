@@ -22,7 +22,7 @@ from bascule.analysis.reduce.sums import Sums, added
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import SAMPLE_RATIO, Analysis, ArmAnswer, Check
 from bascule.core.design import Design
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.metrics.effects import Contrast, Effect, contrasts, signed
 from bascule.core.metrics.metric import DIRECTION, Goal
 from bascule.core.outcomes import Gaussian
@@ -219,8 +219,7 @@ def _check_sums(reduced: Reduced, sums: Sums) -> None:
         arm for arm, units in zip(reduced.arms, sums.units.sum(axis=0), strict=True) if units
     ]
     if len(present) < 2:
-        raise InputError(
-            "arm",
+        raise invalid(
             f"arm: of {', '.join(reduced.arms)} only {', '.join(present) or 'none'} has units that "
             "can be used: a test compares at least two",
         )
@@ -228,8 +227,7 @@ def _check_sums(reduced: Reduced, sums: Sums) -> None:
         return
     for arm, moments in zip(reduced.arms, sums.moments.sum(axis=0), strict=True):
         if arm in present and Centre.of(moments).per == 0.0:
-            raise InputError(
-                "per",
+            raise invalid(
                 f"per: the denominators of arm {arm!r} are all 0, and it has no ratio: "
                 "leave its rows out, or give another denominator",
             )

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from bascule.analysis.assigned import Assigned
 from bascule.analysis.source.places import Source
 from bascule.core.design import Design
-from bascule.core.errors import InputError
+from bascule.core.errors import invalid
 from bascule.core.metrics.measure import Aggregate
 from bascule.core.metrics.metric import METRIC_ERROR, Goal, Harm, Metric, Role
 from bascule.core.options import Declared, Group, Option, check_given, options_of
@@ -213,9 +213,7 @@ class LogMetric(Declared):
         if isinstance(source, Metric):
             return cls._of_design(source)
         if source is not None and not isinstance(source, str):
-            raise InputError(
-                "metric", f"metric must be a column or LogMetric(...) (got {source!r:.60})"
-            )
+            raise invalid(f"metric must be a column or LogMetric(...) (got {source!r:.60})")
         value, _, per = (source or "").partition(" per ")
         return cls(value.strip() or None, per=per.strip() or None)
 
@@ -361,9 +359,9 @@ def metrics_of(metric: object, further: object) -> list[LogMetric]:
     """Return all metrics, the deciding one first; the others take over its window."""
     several = metric if isinstance(metric, list | tuple) else [metric]
     if not several:
-        raise InputError("metric", "metric: the list of columns is empty")
+        raise invalid("metric: the list of columns is empty")
     if isinstance(further, str | Metric | LogMetric) or not isinstance(further, Iterable):
-        raise InputError("metrics", f"metrics must be a list (got {further!r:.60})")
+        raise invalid(f"metrics must be a list (got {further!r:.60})")
     first, *rest = dict.fromkeys(LogMetric.of(metric) for metric in (*several, *further))
     return [first, *(metric.beside(first) for metric in rest)]
 

@@ -22,7 +22,7 @@ from bascule.analysis.result import Analysis
 from bascule.analysis.savings import Savings, savings_of
 from bascule.analysis.source.open import MEMORY, connections, open_tables
 from bascule.analysis.source.places import Unreadable, run, stored
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.presenter import Reported, presenter
 
 
@@ -121,9 +121,7 @@ def analyze_each(
     [('x', 'b'), ('y', 'b')]
     """
     if isinstance(metric, list | tuple):
-        raise InputError(
-            "metric", "metric must be a single one, as all tests are compared by it (got a list)"
-        )
+        raise invalid("metric must be a single one, as all tests are compared by it (got a list)")
     for name, value in options.items():
         if value is not None and name not in OPTIONS:
             raise InputError(
@@ -189,7 +187,7 @@ def _of_test(
     """Return the sums of one test, and its arms, the control first."""
     names = compared(sorted(arms, key=natural), control)
     if test not in total.table.segments:
-        raise InputError("events", "events: no row of the test can be used")
+        raise invalid("events: no row of the test can be used")
     places = [arms.index(name) for name in names]
     sums = total.table.segments[test].of_arms(places)
     parts = total.table.parts

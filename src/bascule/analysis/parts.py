@@ -20,7 +20,7 @@ from bascule.analysis.result import ArmAnswer
 from bascule.core.calendar import DAY
 from bascule.core.design import Design
 from bascule.core.design_parts import ONE_SIDED
-from bascule.core.errors import InputError
+from bascule.core.errors import invalid
 from bascule.core.evidence.calibration import NO_GUARANTEE
 from bascule.core.outcomes import Gaussian
 from bascule.core.rules import Tilt
@@ -104,8 +104,7 @@ def _at_one_look(
 ) -> tuple[Evidence, DailyCourse]:
     """Return the evidence and the course for a single look."""
     if len(once) < math.comb(len(arms), 2):
-        raise InputError(
-            "looks",
+        raise invalid(
             "looks=1 needs at least two counted units in every arm, and arms that were split "
             "without regard to outcomes: leave looks out",
         )

@@ -14,7 +14,7 @@ from bascule.analysis.reduce.blocks import PERIOD, Block, Blocks, block_hours
 from bascule.analysis.reduce.sums import ReducedTable
 from bascule.core.design import Design
 from bascule.core.design_parts import DEFAULT_ERROR, INCREASE, check_kind, checked_sides
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.inputs import checks
 from bascule.core.metrics.measure import Aggregate, Measure
 from bascule.core.metrics.metric import Goal
@@ -70,20 +70,17 @@ class Request:
         asked.check(metric)
         looks, design = asked.looks, asked.design
         if looks not in (None, 1, "now"):
-            raise InputError(
-                "looks",
+            raise invalid(
                 f'looks must be 1, "now", or left out for any number (got {looks!r})',
             )
         changes = tuple(since for since, _ in asked.assigned.periods[1:] if since is not None)
         blocks = Blocks(block_hours(asked.assigned.block or "day"), changes)
         if asked.assigned.block == "week" and changes:
-            raise InputError(
-                "block", "block must not be longer than a day where weights changed: leave it out"
-            )
+            raise invalid("block must not be longer than a day where weights changed: leave it out")
         once, outcome, missing = looks == 1, metric.outcome, metric.missing
         goal = metric.goal
         if design is not None and not isinstance(design, Design):
-            raise InputError("design", f"design must be a Design (got {design!r:.60})")
+            raise invalid(f"design must be a Design (got {design!r:.60})")
         if design is not None and design.metrics:
             design = replace(design, metrics=(), decides="primary")
         model = stated_outcome(outcome) if design is None else design.outcome
@@ -195,8 +192,7 @@ def _measure(design: Design | None, model: Outcome | None, metric: LogMetric) ->
     """Return the measure of the design or of the options; None if outcomes have no window."""
     if design is not None and design.measure is not None:
         if any(option is not None for option in (metric.window, metric.aggregate, metric.missing)):
-            raise InputError(
-                "window",
+            raise invalid(
                 "window, aggregate and missing are in the design's measure: leave them out",
             )
         return design.measure
@@ -230,7 +226,7 @@ def _check_missing(model: Outcome, missing: float) -> None:
     try:
         model.check_value(missing)
     except InputError as problem:
-        raise InputError("missing", f"missing must be an outcome of a unit: {problem}") from None
+        raise invalid(f"missing must be an outcome of a unit: {problem}") from None
 
 
 def missing_number(missing: Missing) -> float:
@@ -242,9 +238,7 @@ def missing_number(missing: Missing) -> float:
     if missing in (None, EXCLUDE, "zero"):
         return 0.0
     if isinstance(missing, str):
-        raise InputError(
-            "missing", f'missing must be a number, "zero" or "exclude" (got {missing!r:.60})'
-        )
+        raise invalid(f'missing must be a number, "zero" or "exclude" (got {missing!r:.60})')
     return checks.finite("missing", missing, "it is the outcome of a unit without any value")
 
 

@@ -19,7 +19,7 @@ from bascule.cli.support.console import (
     write_files,
 )
 from bascule.cli.support.declared import declared, named, read
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.metrics.metric import line_parts
 from bascule.core.options import Option, options_of, parameters
 from bascule.core.outcomes import OUTCOMES, Outcome
@@ -210,7 +210,7 @@ def _outcome(options: Mapping[str, Any]) -> Outcome | None:
     sizes = {size: options[size] for size in PARAMETERS if size in options}
     name = options.get("outcome") or designs.implied(sizes)
     if name == "gaussian" and not sizes:
-        raise InputError("sigma", "sigma is missing: --outcome gaussian needs the spread, --sigma")
+        raise invalid("sigma is missing: --outcome gaussian needs the spread, --sigma")
     return None if name is None else designs.described_outcome({"outcome": name, **sizes})
 
 

@@ -12,7 +12,7 @@ from bascule.cli.support.console import (
     print_result,
 )
 from bascule.cli.support.declared import declared, named, read
-from bascule.core.errors import InputError
+from bascule.core.errors import invalid
 from bascule.core.options import Option
 from bascule.presentation.progress import progress_bar
 
@@ -88,4 +88,4 @@ def _arms(means: list[float] | None, world: dict[str, Any] | str | None) -> int:
         return len(means)
     if isinstance(world, dict):
         return len(World.from_dict(world).start)
-    raise InputError("means", "means is missing: give the mean of each arm, as in --means 0 1")
+    raise invalid("means is missing: give the mean of each arm, as in --means 0 1")

@@ -11,7 +11,7 @@ from typing import Any, get_args
 import numpy as np
 
 from bascule.core.design import Design
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.gaps import checked_means
 from bascule.core.inputs import checks
 from bascule.core.inputs.names import with_article
@@ -114,8 +114,7 @@ def simulate(
 
     """
     if not isinstance(design, Design):
-        raise InputError(
-            "design",
+        raise invalid(
             f"design must be a Design (got {with_article(type(design).__name__)}): the design of "
             "a plan is plan.design, and Design.load(path) reads that of a file",
         )
@@ -123,20 +122,18 @@ def simulate(
     arms = len(design.arms)
     runs = checks.whole("runs", runs, 1, "1000 is a good start")
     if runs * arms > MOST_CELLS:
-        raise InputError(
-            "runs",
+        raise invalid(
             f"runs must be at most {MOST_CELLS // arms} with {arms} arms (got {runs}): simulate "
             "more runs in parts, with another seed each",
         )
     if metrics is not None and not design.metrics:
-        raise InputError("metrics", "metrics: the design has none but the primary one")
+        raise invalid("metrics: the design has none but the primary one")
     if threads is None:
         threads = available_threads()
     threads = checks.whole("threads", threads, 1, "leave it out to use every core", MOST_THREADS)
     executor = current_executor() if executor is None else executor
     if not (executor is None or isinstance(executor, Executor)):
-        raise InputError(
-            "executor",
+        raise invalid(
             f"executor must be one of concurrent.futures (got {executor!r:.60}); a Dask client "
             "gives one with client.get_executor()",
         )
@@ -148,9 +145,7 @@ def simulate(
     started = time.perf_counter()
     if design.metrics:
         if executor is not None:
-            raise InputError(
-                "executor", "executor: designs with metrics are played on this machine"
-            )
+            raise invalid("executor: designs with metrics are played on this machine")
         if (device or current_device()) == "cuda":
             raise InputError("device", "a GPU plays designs of one metric: leave device out here")
         guarded = GuardedRuns.empty(design.increasing, metric_means(design, metrics), runs)
@@ -212,22 +207,20 @@ def world_of(
         _once(world if checked is not None else None, checked)
     elif world is None or isinstance(world, str):
         if checked is None:
-            raise InputError("means", "means are missing: give one number per arm, or a world")
+            raise invalid("means are missing: give one number per arm, or a world")
         base = World(checked)
         lowest = design.goal == "decrease"
         world = base if world is None else named_world(world, base, outcome, lowest)
     else:
-        raise InputError("world", f"world must be a World, a dict or a name (got {world!r})")
+        raise invalid(f"world must be a World, a dict or a name (got {world!r})")
     written_out = world.for_outcome(outcome, arms)
     if design.metrics and design.covariates is not None:
-        raise InputError(
-            "covariates",
+        raise invalid(
             "covariates are not simulated together with other metrics: leave the metrics out, or "
             "the covariates",
         )
     if world.correlation and design.covariates is None:
-        raise InputError(
-            "correlation",
+        raise invalid(
             "correlation belongs to a design with a covariate, and this one has none: leave it "
             'out, or give the design covariates=[Covariate("name")]',
         )
@@ -240,8 +233,7 @@ def world_of(
     if outcome.recurring:
         check_units_world(world, outcome)
     elif world.arrivals is not None:
-        raise InputError(
-            "arrivals",
+        raise invalid(
             f"arrivals belongs to Recurrent outcomes, not to {outcome!r}: a unit with one outcome "
             "has the trend of its arrival anyway; give trend instead",
         )
@@ -257,5 +249,5 @@ def _window(design: Design) -> float:
 
 def _once(own: object, means: Sequence[float] | None) -> Sequence[float] | None:
     if own is not None:
-        raise InputError("means", "means are given twice: leave them out here or in the world")
+        raise invalid("means are given twice: leave them out here or in the world")
     return means

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from bascule.core.design import Design
-from bascule.core.errors import InfeasibleError, InputError
+from bascule.core.errors import InfeasibleError, InputError, invalid
 from bascule.core.gaps import rival_gaps
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
@@ -51,8 +51,7 @@ def check_feasible(design: Design, world: World) -> None:
 def _check_arriving(design: Design, world: World) -> None:
     """Raise `InputError` if a test in which units arrive one by one would not decide."""
     if design.outcome.recurring and (design.max_units or 0) > LONGEST:
-        raise InputError(
-            "max_units",
+        raise invalid(
             f"max_units must be at most {LONGEST} to simulate Recurrent outcomes "
             f"(got {design.max_units})",
         )
@@ -61,8 +60,7 @@ def _check_arriving(design: Design, world: World) -> None:
     last = world.at(units_cap(design))
     matters = design.min_effect or 0.0
     if design.max_units is None and min(rival_gaps(last)) == 0 and not matters:
-        raise InputError(
-            "means",
+        raise invalid(
             f"means must have one best arm ({max(last):g} occurs twice), or the test never "
             "ends: change means, set max_units to study a test without a difference, "
             "or min_effect to find that none matters",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bascule.core.design import Design
-from bascule.core.errors import InputError
+from bascule.core.errors import invalid
 from bascule.core.gaps import checked_means
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.types import IntArray
@@ -34,8 +34,7 @@ def metric_means(
         means = named.pop(metric.name, None)
         if means is None:
             if metric.baseline is None:
-                raise InputError(
-                    "metrics",
+                raise invalid(
                     f"metrics: the means of {metric.name} are missing: give one number per arm, as "
                     f"in metrics={{{metric.name!r}: [...]}}, or the metric a baseline",
                 )
@@ -43,7 +42,7 @@ def metric_means(
         by_metric[metric.name] = checked_means(means, arms, metric.outcome)
     if named:
         known = ", ".join(metric.name for metric in design.metrics) or "it has none"
-        raise InputError("metrics", f"metrics: {next(iter(named))} is not in the design: {known}")
+        raise invalid(f"metrics: {next(iter(named))} is not in the design: {known}")
     return by_metric
 
 

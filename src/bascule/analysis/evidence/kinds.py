@@ -23,7 +23,7 @@ from bascule.analysis.reduce.blocks import PERIOD
 from bascule.analysis.reduce.sums import Sums
 from bascule.analysis.request import Reduced, Request
 from bascule.core.design import Design
-from bascule.core.errors import InputError
+from bascule.core.errors import invalid
 from bascule.core.evidence.calibration import Guarantee
 from bascule.core.metrics.effects import advantages, effects_of
 from bascule.core.outcomes import Bernoulli, Outcome
@@ -156,8 +156,7 @@ def chosen_evidence(request: Request, reduced: Reduced, sums: Sums) -> Evidence:
         name = f"{ESTIMATED.name}, outcomes as they stood each day"
         return replace(ESTIMATED, name=name, note=note)
     if model is not None and model.binary and not sums.zero_or_one:
-        raise InputError(
-            "outcome",
+        raise invalid(
             f"outcome: not every outcome is 0 or 1, as {model!r} needs: give "
             'aggregate="any" (--aggregate any), or Bounded(low, high) (--low, --high)',
         )
@@ -167,8 +166,7 @@ def chosen_evidence(request: Request, reduced: Reduced, sums: Sums) -> Evidence:
         model, note = Bernoulli(), "all outcomes are 0 or 1, and taken for Bernoulli ones"
     if sums.scores is not None:
         if model is None or not model.limited:
-            raise InputError(
-                "outcome",
+            raise invalid(
                 f"outcome: {reduced.reading.value or 'events'} has no limits, which logged "
                 "probabilities need: give Bounded(low, high) (--low, --high); an outcome beyond a "
                 "limit then counts as that limit",

@@ -18,7 +18,7 @@ from bascule.analysis.log.units import entries_of
 from bascule.analysis.request import Request
 from bascule.analysis.source.places import Unreadable
 from bascule.core.approximate import exactly
-from bascule.core.errors import InputError
+from bascule.core.errors import invalid
 
 EXPORTED = {"unit", "arm", "value", "at", "received", "id"}
 """Columns of the outcomes that `bascule experiment export` writes, besides `per` for ratios."""
@@ -89,13 +89,12 @@ def read_log(
     if not alone:
         times, arrivals = _both_times(asked, times, assignments, arm)
     if times.column is None and request.measure is not None:
-        raise InputError(
-            "window",
+        raise invalid(
             "window needs to know when events came: name the column with their time, and that of "
             "assignments if these are in another table",
         )
     if times.column is None and asked.log.cumulative:
-        raise InputError("cumulative", "cumulative needs the time of rows: name its column")
+        raise invalid("cumulative needs the time of rows: name its column")
     if unit is not None:
         check_unit(events, unit)
     roles = [value, per, *(about[role] for role in ("count", "squares", "covariate"))]
@@ -145,14 +144,12 @@ def read_log(
 def _check_roles(used: Reading, covariate: str | None, *, alone: bool) -> None:
     """Raise an error if a column has two roles."""
     if alone and used.arm == used.value:
-        raise InputError(
-            "arm",
+        raise invalid(
             f"arm: {used.arm!r} is also the column of the metric: name the column with the arms",
         )
     of_events = {used.unit: "unit", used.time: "time", used.value: "metric"} if alone else {}
     if (role := {used.arm: "arm", **of_events}.get(covariate)) and covariate:
-        raise InputError(
-            "covariate",
+        raise invalid(
             f"covariate: {covariate!r} is the column of the {role}: name a number that "
             "was known before the test",
         )
@@ -176,8 +173,7 @@ def _assigned_unit(assignments: Any, stated: str | None, unit: str | None, arm: 
     likely = usual("unit", [name for name in assignments.columns if name != arm])
     if len(likely) != 1:
         columns = ", ".join(likely or assignments.columns)
-        raise InputError(
-            "unit",
+        raise invalid(
             f"unit: which column of the assignments is it, of {columns}? Name it: "
             f'assignments=Log(..., unit="COLUMN"), or --assignments-unit',
         )
@@ -218,17 +214,15 @@ def _about_units(arm_table: Any, arms: tuple[str, ...], asked: Asked) -> dict[st
         return about | {"probabilities": ()}
     if not isinstance(probability, Mapping):
         if len(arms) > 2:
-            raise InputError(
-                "probability",
+            raise invalid(
                 f"probability: the log has {len(arms)} arms, so a column for each of them is "
                 'needed, probability={"ARM": "COLUMN", ...} (--probability ARM=COLUMN,...)',
             )
         return about | {"probabilities": (column(arm_table, "probability", probability),)}
     if set(probability) != set(arms):
-        raise InputError("probability", f"probability must name every arm: {', '.join(arms)}")
+        raise invalid(f"probability must name every arm: {', '.join(arms)}")
     if len(arms) > MOST_PAIRED_ARMS:
-        raise InputError(
-            "probability",
+        raise invalid(
             f"probability: a column for each arm is possible for up to {MOST_PAIRED_ARMS} arms: "
             "analyse fewer arms",
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 from bascule.analysis.call import PER_ROW, Asked, LogMetric
 from bascule.analysis.source.places import run
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.inputs.names import nearest
 
 USUAL: dict[str, tuple[str, ...]] = {
@@ -166,9 +166,7 @@ def with_kind(table: Any, metric: str | None) -> Any:
     if not row["rows"]:
         known = run(table.select(entry=entries).distinct().order_by("entry").limit(MOST_KINDS))
         listed = ", ".join(str(row["entry"]) for row in known)
-        raise InputError(
-            "metric", f"metric: no row has {kind.strip()!r} in {column!r}: it has {listed}"
-        )
+        raise invalid(f"metric: no row has {kind.strip()!r} in {column!r}: it has {listed}")
     return table.mutate(**{str(metric): is_kind})
 
 

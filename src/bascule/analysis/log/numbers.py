@@ -7,7 +7,7 @@ from operator import or_
 from typing import Any, NamedTuple
 
 from bascule.analysis.source import places
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.inputs import checks
 from bascule.core.inputs.checks import LARGEST
 
@@ -94,9 +94,7 @@ def written_of(table: Any, column: str, stated: str | None, *, whole: bool = Fal
         spaced = bool(counts["spaced"])
         used = [sign for at, sign in enumerate(SIGNS) if counts[f"c{at}"]]
     if len(used) > 1:
-        raise InputError(
-            "metric", f"metric: {column!r} has amounts in {' and '.join(used)}: convert them first"
-        )
+        raise invalid(f"metric: {column!r} has amounts in {' and '.join(used)}: convert them first")
     if used:
         bare = table.select(**{column: unsigned(raw)})
         return written_of(bare, column, stated, whole=whole)._replace(sign=used[0])
@@ -110,8 +108,7 @@ def written_of(table: Any, column: str, stated: str | None, *, whole: bool = Fal
         return Written(",")
     thousands = raw.re_search(r"^[^.]*\.[0-9]{3}")
     example = places.run(table.agg(text=raw.max(where=thousands)))[0]["text"]
-    raise InputError(
-        "decimal",
+    raise invalid(
         f"decimal is missing: every number of {column!r} with a point has three digits behind "
         f"it, such as {example!r}: state whether the point is the decimal separator "
         'with decimal="." or separates thousands with decimal="," (--decimal)',
@@ -142,8 +139,7 @@ def _decimal_of_commas(table: Any, column: str, *, whole: bool) -> str | None:
         if point
         else f"ambiguous commas, such as {row['unclear']!r}"
     )
-    raise InputError(
-        "decimal",
+    raise invalid(
         f"decimal is missing: the numbers of {column!r} have {problem}: state the decimal "
         'separator with decimal="." or decimal="," (--decimal)',
     )
@@ -228,8 +224,7 @@ def check_unit(table: Any, column: str) -> None:
     value = raw.nullif(float("nan")).abs()
     (row,) = places.run(table.agg(largest=value.max()))
     if row["largest"] is not None and row["largest"] >= LARGEST_EXACT:
-        raise InputError(
-            "unit",
+        raise invalid(
             f"unit: numbers such as {row['largest']:.0f} in {column!r} are stored with a fraction, "
             "and so large that several units look alike: store them as text or as whole numbers",
         )

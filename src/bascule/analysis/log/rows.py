@@ -14,7 +14,7 @@ from bascule.analysis.log.numbers import PLAIN, Written, number, worded
 from bascule.analysis.log.times import Times, moment
 from bascule.analysis.source.places import run
 from bascule.core.design_parts import MOST_ARMS
-from bascule.core.errors import InputError
+from bascule.core.errors import invalid
 
 TOTALS = (
     *("total", "totals", "grand total", "sum", "all", "overall", "gesamt", "summe", "gesamtsumme"),
@@ -120,8 +120,8 @@ def arms_of(
     in_order = sorted(exact, key=lambda name: (name in rare, *_order(name)))
     names = tuple(in_order) if design_arms is None else tuple(design_arms)
     if len(names) > MOST_ARMS or len(counts) > MOST_SPELLINGS:
-        raise InputError(
-            "arm", f"arm: column {column!r} has more than {MOST_ARMS} values: is it the right one?"
+        raise invalid(
+            f"arm: column {column!r} has more than {MOST_ARMS} values: is it the right one?"
         )
     names = compared(names, control if design_arms is None else None)
     place = {name: at for at, name in enumerate(names)}
@@ -142,10 +142,10 @@ def compared(names: Sequence[str], control: str | None) -> tuple[str, ...]:
     """Return the arms, the control first; raise an error for fewer than two or another control."""
     if len(names) < 2:
         found = f"only {names[0]!r}" if names else "no arm at all"
-        raise InputError("arm", f"arm: the log has {found}: a test compares at least two")
+        raise invalid(f"arm: the log has {found}: a test compares at least two")
     if control is not None and control not in names:
         known = ", ".join(names)
-        raise InputError("control", f"control must be one of {known} (got {control!r})")
+        raise invalid(f"control must be one of {known} (got {control!r})")
     return tuple(sorted(names, key=lambda name: name != control))
 
 

@@ -15,7 +15,7 @@ from bascule.analysis.log.numbers import FALSE_WORDS, NUMBER, SEPARATED, TRUE_WO
 from bascule.analysis.log.reading import Question
 from bascule.analysis.log.times import DATE, LATEST_DAY, moment, times_of
 from bascule.analysis.source.places import BLANK_TEXTS, Record, run
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 
 SAMPLE = 20_000
 """Maximum number of first rows that are sampled."""
@@ -315,16 +315,14 @@ class ColumnSample:
         if not any(naming.plain(c) == naming.plain(name) for c in columns):
             for text in texts:
                 if name in self.kinds(text):
-                    raise InputError(
-                        "metric",
+                    raise invalid(
                         f"metric: there is no column {name!r}, but {text} has such rows: to "
                         f"count them, give the metric '{text}={name}'",
                     )
         meant = naming.named("metric", name, columns)
         if meant in texts and re.search(naming.KINDS, naming.plain(meant)):
             kinds = [f"{meant}={kind}" for kind in self.kinds(meant)]
-            raise InputError(
-                "metric",
+            raise invalid(
                 f"metric: {meant} has kinds of events and no numbers: to count those of one kind, "
                 f"give the metric {naming.listed([repr(kind) for kind in kinds], 'or')}",
             )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from bascule.analysis.source.places import is_duckdb, run
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 
 LATEST_DAY = 100_000
 """Largest number of a day; larger numbers are seconds, or fractions of one, since 1970."""
@@ -66,19 +66,16 @@ def times_of(table: Any, column: str | None, stated: str | None, field: str = "t
     """Return the format of a time column; raise an error if it is ambiguous."""
     if column is None:
         if stated is not None:
-            raise InputError("time_format", "time_format goes with a time column: name it")
+            raise invalid("time_format goes with a time column: name it")
         return Times(None)
     kind = table[column].type()
     if stated is not None:
         if not (kind.is_string() or kind.is_integer()):
-            raise InputError(
-                "time_format",
+            raise invalid(
                 f"time_format goes with text or whole numbers, and {column!r} has {kind}",
             )
         if "%" not in stated:
-            raise InputError(
-                "time_format", f"time_format must be a form such as %d/%m/%Y (got {stated!r})"
-            )
+            raise invalid(f"time_format must be a form such as %d/%m/%Y (got {stated!r})")
         return Times(column, "dates", stated)
     if kind.is_timestamp() or kind.is_date():
         return Times(column, "dates")

@@ -7,7 +7,7 @@ from datetime import date, datetime, time, timedelta
 from typing import NamedTuple
 
 from bascule.analysis.source.places import Record
-from bascule.core.errors import InputError
+from bascule.core.errors import invalid
 
 MOST_DAYS = 4000
 """Maximum number of days of a log; a longer range means that times were misread."""
@@ -31,8 +31,7 @@ def block_hours(block: Block) -> int:
         return HOURS
     hours = "1" if block == "hour" else block.removesuffix("h")
     if not hours.isdecimal() or not int(hours) or HOURS % int(hours):
-        raise InputError(
-            "block",
+        raise invalid(
             f'block must be "day", "week", "hour", or hours that make up a day, such as "6h" (got '
             f"{block!r})",
         )
@@ -91,8 +90,7 @@ def days_between(first: date, last: date) -> tuple[date, ...]:
     """
     count = (last - first).days + 1
     if count > MOST_DAYS:
-        raise InputError(
-            "time",
+        raise invalid(
             f"time: the log goes from {first} to {last}: if times are read wrongly, give "
             "time_format (--time-format), for example %d/%m/%y",
         )

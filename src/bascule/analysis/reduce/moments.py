@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bascule.analysis.source.places import Record
-from bascule.core.errors import InputError
+from bascule.core.errors import invalid
 from bascule.core.types import FloatArray
 
 POWERS = tuple(powers for powers in product(range(4), repeat=3) if sum(powers) <= 3)
@@ -68,7 +68,7 @@ def check_rows(rows: Sequence[Mapping[str, Any]]) -> None:
         (row["least_per"] for row in rows if row.get("least_per") is not None), default=0.0
     )
     if lowest < 0.0:
-        raise InputError("per", f"per must not be below 0 (a unit has {lowest:g})")
+        raise invalid(f"per must not be below 0 (a unit has {lowest:g})")
     check_covered(sum(row.get("uncovered") or 0 for row in rows))
 
 
@@ -76,8 +76,7 @@ def check_covered(uncovered: int | None) -> None:
     """Raise an error if units lack a covariate."""
     if uncovered:
         units = "1 unit" if uncovered == 1 else f"{uncovered:,} units"
-        raise InputError(
-            "covariate",
+        raise invalid(
             f"covariate is missing for {units}: fill it in, with 0 for units without data from "
             "before the test",
         )
@@ -168,7 +167,7 @@ class Centre(NamedTuple):
     def adjustment(self) -> RatioAdjustment:
         """The adjustment estimated from these units."""
         if self.per <= 0.0:
-            raise InputError("per", "per: all denominators are 0: is it the right column?")
+            raise invalid("per: all denominators are 0: is it the right column?")
         variance = float(self.spread[2, 2])
         theta = self.with_covariate / variance if variance > 0.0 else 0.0
         return RatioAdjustment(self.ratio, self.per, theta, self.covariate)
@@ -276,8 +275,7 @@ def _check_row(row: Record) -> None:
         or not row["largest_any"] <= 1.0
         or row["largest_total"] > 1.0 + CLOSE
     ):
-        raise InputError(
-            "probability",
+        raise invalid(
             "probability must lie above 0 and at most at 1 for every unit: it is that of the arm "
             "that the unit got (a column for each arm: together at most 1)",
         )

@@ -15,7 +15,7 @@ from bascule.analysis.reduce.moments import PROBABILITY, moment_sums, score_sums
 from bascule.analysis.reduce.tables import aggregated, counting, joined, placed
 from bascule.analysis.request import Request, Unfit, Valueless
 from bascule.analysis.source.places import Record, run
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.outcomes import Outcome
 
 
@@ -239,8 +239,7 @@ def latest(rows: Any) -> Any:
     rows = rows.filter(rows.time == rows["last"])
     (row,) = run(rows.agg(fallen=rows.count(where=rows["count"] < rows.most)))
     if row["fallen"]:
-        raise InputError(
-            "count",
+        raise invalid(
             "count falls, though with cumulative rows have what was counted up to their time: "
             "is it the right column?",
         )
@@ -254,7 +253,7 @@ def ask_about_growth(sums: list[Record]) -> None:
         by_arm = by_segment.setdefault(row.get("segment", ""), {})
         by_arm.setdefault(row["arm"], []).append(row["units"] or 0.0)
     if any(rise(arms.values()) for arms in by_segment.values()):
-        raise InputError("cumulative", f"cumulative is missing: {COUNTS_RISE}")
+        raise invalid(f"cumulative is missing: {COUNTS_RISE}")
 
 
 def _checked(row: Record, arms: tuple[str, ...]) -> Record:
@@ -263,16 +262,15 @@ def _checked(row: Record, arms: tuple[str, ...]) -> Record:
     row = row | {p: float(row[p] or 0.0) for p in ("units", "total", "squares") if p in row}
     units, total = row["units"], row["total"]
     if units < 0.0:
-        raise InputError("count", f"count is below 0 on {day} for {arm!r}: is it the right column?")
+        raise invalid(f"count is below 0 on {day} for {arm!r}: is it the right column?")
     if units != int(units):
-        raise InputError("count", "count must have whole numbers: it is the number of units")
+        raise invalid("count must have whole numbers: it is the number of units")
     if "squares" in row:
         return row | {"cubes": None, "low": float("nan"), "high": float("nan")}
     fraction = row.pop("fraction")
     if fraction is not None or not 0.0 <= total <= units:
         shown = f"{total:g} for {units:g} units" if fraction is None else f"{fraction:.12g}"
-        raise InputError(
-            "squares",
+        raise invalid(
             f"squares is missing: {arm!r} has {shown} on {day}, and a sum "
             f"of 0/1 outcomes is a whole number from 0 to the number of units: {OTHER_SUMS}",
         )

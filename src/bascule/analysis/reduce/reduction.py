@@ -19,7 +19,7 @@ from bascule.analysis.reduce.moments import PROBABILITY
 from bascule.analysis.reduce.sums import IN_TWO_ARMS, WITHOUT_VALUE, ReducedTable, table_of
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.source.places import RAGGED_LINE, is_opened_here, run, stored
-from bascule.core.errors import InputError
+from bascule.core.errors import invalid
 
 Count = TypeVar("Count")
 
@@ -45,8 +45,7 @@ BY_ONE = (
 def reduced(request: Request, log: ResolvedLog) -> Reduced:
     """Reduce a log to sums per arm and day, with counts of excluded rows and other findings."""
     if request.outcome is not None and request.outcome.pairs:
-        raise InputError(
-            "assignments",
+        raise invalid(
             "assignments of the test are missing, without which a ratio of a design cannot be "
             "judged: give the exported NAME-assignments file, or leave the design out",
         )
@@ -63,8 +62,7 @@ def reduced(request: Request, log: ResolvedLog) -> Reduced:
         excluded |= _of_assignments(assigned.excluded)
         examples |= _of_assignments(assigned.examples)
         if usable and not made.table.events:
-            raise InputError(
-                "unit",
+            raise invalid(
                 f"unit: none of the {usable:,} events belongs to a unit of the assignments: name "
                 "the column that both tables have (unit=COLUMN, --unit), and that of the "
                 "assignments if it is called otherwise (--assignments-unit)",
@@ -116,12 +114,11 @@ def _surveyed(request: Request, log: ResolvedLog) -> tuple[ResolvedLog, tables.S
 def _counted(request: Request, log: ResolvedLog) -> Reduced:
     """Reduce rows that are sums, with the same result as for a table of their units."""
     if request.measure is not None:
-        raise InputError("design", "design: a window needs units, and rows are sums")
+        raise invalid("design: a window needs units, and rows are sums")
     model, names = request.outcome, log.arms.names
     sums = query.counted(query.latest(log.rows) if log.cumulative else log.rows, names)
     if log.columns.squares is None and (model is None or not model.binary):
-        raise InputError(
-            "squares",
+        raise invalid(
             "squares is missing: if every unit counts 0 or 1, give outcome=Bernoulli() (--outcome "
             f"bernoulli); {OTHER_SUMS}",
         )
@@ -131,7 +128,7 @@ def _counted(request: Request, log: ResolvedLog) -> Reduced:
     for part in table.segments.values():
         mean = float(part.totals.sum() / max(part.units.sum(), 1.0))
         if model is not None and not model.low <= mean <= model.high:
-            raise InputError("outcome", f"outcome: the mean is {mean:.4g}, outside {model!r}")
+            raise invalid(f"outcome: the mean is {mean:.4g}, outside {model!r}")
     return Reduced(log.arms, table, log.reading, final=not log.cumulative)
 
 
@@ -194,13 +191,11 @@ def _of_units(
 def _check_final(request: Request, log: ResolvedLog, *, final: bool, at_once: bool) -> None:
     """Raise an error for options that need final outcomes."""
     if not final and any(name.startswith(PROBABILITY) for name in log.arrivals.columns):
-        raise InputError(
-            "probability",
+        raise invalid(
             "probability needs outcomes that are final: give window, or one row per unit",
         )
     if request.exclude and not at_once:
-        raise InputError(
-            "missing",
+        raise invalid(
             'missing="exclude" needs outcomes that are final: give window, or one row per unit, or '
             "ask for today's answer alone",
         )
@@ -243,5 +238,5 @@ def _end_of_log(request: Request, surveys: list[tables.Survey]) -> datetime:
         return request.until
     last = [survey.last for survey in surveys if survey.last is not None]
     if not last:
-        raise InputError("events", "events: the log is empty, or has no times")
+        raise invalid("events: the log is empty, or has no times")
     return datetime.combine(max(last).date() + timedelta(days=1), time_of_day.min)

@@ -14,7 +14,7 @@ from bascule.analysis.reduce.moments import PARTS, PLACE, POWERS, Scores, check_
 from bascule.analysis.reduce.moments import laid_out as scores_of
 from bascule.analysis.reduce.tables import TWO_ARMS, TWO_SEGMENTS
 from bascule.analysis.source.places import Record
-from bascule.core.errors import InputError
+from bascule.core.errors import invalid
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.core.types import FloatArray
 
@@ -301,8 +301,7 @@ def _check_changes(rows: Sequence[Record], blocks: Blocks) -> None:
     """Raise an error if weights changed within a day but the log has no times of day."""
     inner = [change for change in blocks.changes if change.time() != time.min]
     if inner and not any(row.get("hour") for row in rows):
-        raise InputError(
-            "weights",
+        raise invalid(
             f"weights change at {inner[0]}, within a day, and the log has no times of the day: "
             "state weights from the beginning of days on, or leave that day out",
         )
@@ -354,8 +353,7 @@ def _laid_out(rows: list[Record], arms: int, blocks: Blocks = DAYS) -> Sums:
         return places[blocks.place(row, name)]
 
     if grows and len(days) > MOST_GROWING:
-        raise InputError(
-            "time",
+        raise invalid(
             f"time: outcomes that grow over {len(days):,} days are too many to follow day by day: "
             'give window, or looks="now" (--today) for today\'s answer; if the time is that since '
             "a unit arrived, it is not the time of its arrival",

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bascule.analysis.source import places
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 
 SNIFFED = 200_000
 """Number of lines from which the form of a CSV file is detected."""
@@ -295,11 +295,11 @@ def plain_copy(name: str, folder: Path, encoding: str = "utf-8-sig") -> str:
         ):
             shutil.copyfileobj(text, copy)
     except LookupError:
-        raise InputError(
-            "encoding", f"encoding must be a name such as latin-1 or cp1252 (got {encoding!r})"
+        raise invalid(
+            f"encoding must be a name such as latin-1 or cp1252 (got {encoding!r})"
         ) from None
     except UnicodeError as problem:
-        raise InputError("encoding", f"encoding: {name} is not {encoding}: {problem}") from None
+        raise invalid(f"encoding: {name} is not {encoding}: {problem}") from None
     return str(target)
 
 

@@ -30,7 +30,7 @@ from bascule.analysis.source.places import (
     queried,
     viewed,
 )
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.inputs.extras import require
 
 ROW_NUMBERS = r"__index_level_\d+__"
@@ -56,8 +56,8 @@ def connections(memory: str) -> Iterator[Connections]:
                 temp_directory=folder, memory_limit=memory, threads=_cores(memory), **CLOSED
             )
         except Exception:
-            raise InputError(
-                "memory", f'memory must be an amount such as "300MB" or "2GB" (got {memory!r})'
+            raise invalid(
+                f'memory must be an amount such as "300MB" or "2GB" (got {memory!r})'
             ) from None
         local.raw_sql(
             "SET preserve_insertion_order = false; SET TimeZone = 'UTC'; "
@@ -99,7 +99,7 @@ def open_tables(opened: Connections, sources: Sequence[Source]) -> list[Any]:
             tables.append(_of_database(opened, source))
         elif source.is_ibis:
             if source.query is not None:
-                raise InputError("query", "query goes with a file, a frame or a database")
+                raise invalid("query goes with a file, a frame or a database")
             table: Any = source.place
             refuse_others(table.get_backend().name, source.field)
             tables.append(table)
@@ -121,7 +121,7 @@ def _queried(opened: Connections, source: Source, table: Any) -> Any:
     if source.query is None or source.is_database:
         return table
     if not is_opened_here(table.get_backend()):
-        raise InputError("query", "query: beside a database, select the rows there")
+        raise invalid("query: beside a database, select the rows there")
     try:
         query = _select(opened.local.con, source.query)
         return queried(table, query, f"bascule_{source.field}_rows")
@@ -129,8 +129,8 @@ def _queried(opened: Connections, source: Source, table: Any) -> Any:
         raise
     except Exception as problem:
         columns = ", ".join(table.columns)
-        raise InputError(
-            "query", f"query: {first_line(problem)} (the table is called log and has {columns})"
+        raise invalid(
+            f"query: {first_line(problem)} (the table is called log and has {columns})"
         ) from None
 
 
@@ -138,7 +138,7 @@ def _select(connection: Any, query: str) -> str:
     """Return a query without a trailing semicolon; raise an error unless it is one statement."""
     statements = connection.extract_statements(query)
     if len(statements) != 1:
-        raise InputError("query", "query must be one statement, as SELECT * FROM log")
+        raise invalid("query must be one statement, as SELECT * FROM log")
     return str(statements[0].query).strip().rstrip(";")
 
 
@@ -205,7 +205,7 @@ def _of_database(opened: Connections, source: Source) -> Any:
             "Python what reads it, pyarrow.dataset.dataset(...) or a table of Ibis",
         )
     if query is None and not is_file:
-        raise InputError("query", "query is missing: say which rows, as in SELECT * FROM events")
+        raise invalid("query is missing: say which rows, as in SELECT * FROM events")
     remote = _connected(opened, source)
     query = _only_table(remote, url) if query is None else query.strip().rstrip(";")
     if re.fullmatch(r"\w+(\.\w+)+", query):
@@ -228,9 +228,9 @@ def _of_database(opened: Connections, source: Source) -> Any:
     except InputError:
         raise
     except load_ibis().common.exceptions.TableNotFound:
-        raise InputError("query", f"query: there is no table {query}") from None
+        raise invalid(f"query: there is no table {query}") from None
     except Exception as problem:
-        raise InputError("query", f"query: {first_line(problem)}") from None
+        raise invalid(f"query: {first_line(problem)}") from None
 
 
 def _schema(remote: Any, query: str) -> dict[str, Any]:
@@ -248,7 +248,7 @@ def _schema(remote: Any, query: str) -> dict[str, Any]:
     read = remote.compiler.type_mapper.from_string
     repeated = [name for name, times in Counter(name for name, _ in columns).items() if times > 1]
     if repeated:
-        raise InputError("query", f"query: two columns are called {repeated[0]}: rename one")
+        raise invalid(f"query: two columns are called {repeated[0]}: rename one")
     return {name: read(kinds[code]) for name, code in columns}
 
 
@@ -278,7 +278,7 @@ def _only_table(remote: Any, url: str) -> str:
     ]
     if len(names) != 1:
         known = ", ".join(sorted(names)) or "none"
-        raise InputError("query", f"query is missing: name a table of {url} (it has {known})")
+        raise invalid(f"query is missing: name a table of {url} (it has {known})")
     return str(names[0])
 
 
@@ -388,7 +388,7 @@ def read_files(
     if form == "csv":
         read = partial(_read_csv, opened, names, source)
     elif source.encoding is not None:
-        raise InputError("encoding", f"encoding goes with CSV files: {source.shown} is none")
+        raise invalid(f"encoding goes with CSV files: {source.shown} is none")
     else:
         read = partial(_read_typed, opened, names, form, source.field)
     try:

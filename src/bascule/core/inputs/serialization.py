@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.inputs.names import meant, with_article
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def readable_part(first: Mapping[str, Any], noun: str) -> InputError:
             f"{field} is not a field of {with_article(owner)}: correct its spelling, or remove it",
         )
     if first["type"] == "union_tag_not_found":
-        return InputError("kind", f"kind is missing from the {noun}'s {field}")
+        return invalid(f"kind is missing from the {noun}'s {field}")
     if first["type"] == "union_tag_invalid":
         kinds, kind = first["ctx"]["expected_tags"], first["ctx"]["tag"]
         near = meant(kind, re.findall(r"'([^']*)'", kinds))

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from numbers import Integral
 from typing import Any
 
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.inputs.checks import number_in
 from bascule.core.metrics.metric import PRIMARY
 from bascule.core.outcomes import Pair
@@ -41,8 +41,7 @@ def check_name(name: object) -> None:
     >>> check_name("checkout-button")
     """
     if not isinstance(name, str) or not NAME.fullmatch(name) or name in (".", ".."):
-        raise InputError(
-            "name",
+        raise invalid(
             "name must be 1 to 100 letters, digits, dots, dashes or underscores "
             f"(got {name!r:.60})",
         )
@@ -54,8 +53,7 @@ def check_actor(actor: object) -> None:
     >>> check_actor("ann@shop.example")
     """
     if not isinstance(actor, str) or not actor.isprintable() or not 0 < len(actor) <= LONGEST_UNIT:
-        raise InputError(
-            "actor",
+        raise invalid(
             f"actor must be one line of 1 to {LONGEST_UNIT} printable characters "
             f"(got {shown_value(actor):.60})",
         )
@@ -68,12 +66,9 @@ def checked_description(text: object) -> str:
     'Green sells more'
     """
     if not isinstance(text, str) or not re.sub(r"[\n\r\t]", "", text).isprintable():
-        raise InputError(
-            "description", f"description must be printable text (got {shown_value(text):.60})"
-        )
+        raise invalid(f"description must be printable text (got {shown_value(text):.60})")
     if len(text) > LONGEST_DESCRIPTION:
-        raise InputError(
-            "description",
+        raise invalid(
             f"description must have at most {LONGEST_DESCRIPTION:,} characters ({len(text):,})",
         )
     return text.strip()
@@ -159,14 +154,10 @@ def checked_time(at: object) -> float | None:
     if at is None:
         return None
     if not isinstance(at, datetime) or at.tzinfo is None:
-        raise InputError(
-            "at", f"at must be a datetime with a time zone (got {shown_value(at):.60})"
-        )
+        raise invalid(f"at must be a datetime with a time zone (got {shown_value(at):.60})")
     moment = (at - datetime.fromtimestamp(0, UTC)).total_seconds()
     if not EARLIEST <= moment <= LATEST:
-        raise InputError(
-            "at", f"at must lie between the years 1900 and 9998 (got {at.isoformat()})"
-        )
+        raise invalid(f"at must lie between the years 1900 and 9998 (got {at.isoformat()})")
     return moment
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import WHY
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.progress import next_block
 from bascule.live.storage.state import ArmValues, ExperimentState, Phase
 
@@ -165,7 +165,7 @@ def moved_to(design: Design, state: ExperimentState, name: str, to: str | None) 
         return control if control not in gone else next(left)
     if to not in design.arms or design.arms.index(to) in gone:
         left_names = [arm for i, arm in enumerate(design.arms) if i not in gone]
-        raise InputError(
-            "to", f"to must be one of the arms that are left, {', '.join(left_names)} (got {to!r})"
+        raise invalid(
+            f"to must be one of the arms that are left, {', '.join(left_names)} (got {to!r})"
         )
     return design.arms.index(to)

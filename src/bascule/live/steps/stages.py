@@ -17,7 +17,7 @@ from operator import itemgetter
 
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Metric
 from bascule.core.progress import close_stage
@@ -81,15 +81,12 @@ def _check_missing(design: Design) -> None:
                 "period without events is an outcome as good as any",
             )
         if measure.missing == "exclude" and not name:
-            raise InputError(
-                "missing",
+            raise invalid(
                 'missing="exclude" is for metrics beside the primary one: every unit counts in the '
                 "primary metric, so give the number that one without a value counts as",
             )
         if measure.missing == "exclude" and design.procedure.assigns != "blocks":
-            raise InputError(
-                "missing", f'missing="exclude" needs tilted blocks (got {design.rule.label})'
-            )
+            raise invalid(f'missing="exclude" needs tilted blocks (got {design.rule.label})')
 
 
 def _metrics(design: Design) -> Iterable[tuple[Metric, Design]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from bascule.core.enrolment.audience import Audience
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.inputs.serialization import plain
 from bascule.live.control import for_next_block, places_left, running_time
 from bascule.live.steps.assignment import marked_anew
@@ -53,7 +53,7 @@ def stop(work: UnitOfWork, since: tuple[Phase, ...], to: str | None) -> None:
         move(work, "stop", since, "stopped")
         return
     if to not in arms:
-        raise InputError("to", f"to must be one of {', '.join(arms)} (got {to!r})")
+        raise invalid(f"to must be one of {', '.join(arms)} (got {to!r})")
     if work.phase == "stopped":
         # The test may already be stopped, for example by a first call without an arm.
         work.log("stop", to=to)
@@ -97,10 +97,9 @@ def drop_arm(work: UnitOfWork, name: str, to: str | None = None) -> None:
     _refuse_ended(work)
     state = work.state
     if name in (work.design.arms[i] for i in state.statistics.removed):
-        raise InputError("arm", f"arm {name!r} was dropped before: name an active arm")
+        raise invalid(f"arm {name!r} was dropped before: name an active arm")
     if work.design.guardrails and name == work.design.control_arm:
-        raise InputError(
-            "arm",
+        raise invalid(
             f"arm {name!r} is the control, with which guardrails compare every other arm: stop the "
             "test instead",
         )

@@ -9,7 +9,7 @@ from typing import Any
 from bascule.core.covariates import Known, known_of
 from bascule.core.enrolment.audience import WHY, Audience
 from bascule.core.enrolment.targeting import Context, checked_context
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.live.clock import TOLERANCE, moment
 from bascule.live.control import ENROLLING, admission, for_next_block, places_left
 from bascule.live.steps.assignment import place
@@ -28,8 +28,7 @@ def newcomer(
 ) -> Newcomer:
     """Return a unit to assign, with checked copies of its covariates and its context."""
     if covariates is not None and not isinstance(covariates, Mapping):
-        raise InputError(
-            "covariates",
+        raise invalid(
             'covariates must be names with numbers, as in {"spend_before": 12.5} '
             f"(got {covariates!r:.60})",
         )
@@ -84,16 +83,16 @@ def _with_covariates(
 ) -> tuple[dict[str, Known], dict[str, InputError]]:
     """Return the covariates of new units, and the errors of units whose covariates are invalid."""
     known: dict[str, Known] = {}
-    invalid: dict[str, InputError] = {}
+    refused: dict[str, InputError] = {}
     declared = work.design.covariates or ()
     for unit, values in zip(asked, covariates, strict=True):
-        if work.arms[unit] is not None or unit in known or unit in invalid:
+        if work.arms[unit] is not None or unit in known or unit in refused:
             continue
         try:
             known[unit] = known_of(declared, values)
         except InputError as error:
-            invalid[unit] = error
-    return known, invalid
+            refused[unit] = error
+    return known, refused
 
 
 def _admitted(

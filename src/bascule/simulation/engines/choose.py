@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, get_args
 
 from bascule.core.design import Design
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.inputs import checks
 from bascule.core.metrics.guardrails import harmed
 from bascule.core.procedures.base import Procedure
@@ -106,8 +106,7 @@ class Order(NamedTuple):
     def refuse_engine(self) -> None:
         """Raise `InputError` if the caller named an engine although there is no choice."""
         if self.engine is not None:
-            raise InputError(
-                "engine",
+            raise invalid(
                 "engine belongs to Recurrent outcomes of units that arrive one by one, and to "
                 "blocks of normal or 0/1 outcomes in a steady world, not to "
                 f"{self.design.procedure.label} on {self.design.outcome!r}: leave it out",
@@ -133,8 +132,7 @@ def runs_of(
     order = Order(design, world, seed, runs, engine, guarded if design.guardrails else None)
     if order.guarded is not None:
         if engine == "fast":
-            raise InputError(
-                "engine",
+            raise invalid(
                 'engine="fast" simulates a single metric, and this design has guardrails: leave '
                 'engine out, or use engine="plain" to simulate without compilation',
             )
@@ -194,8 +192,8 @@ def _recurrent(procedure: RecurrentProcedure, order: Order) -> Runs:
     weight, outcome = procedure.shape.weight, design.outcome
     if not world.plain_for(outcome):
         if engine == "fast":
-            raise InputError(
-                "engine", "engine must be plain in this world: every outcome is drawn; leave it out"
+            raise invalid(
+                "engine must be plain in this world: every outcome is drawn; leave it out"
             )
         played = Plain(outcome, weight, crowd=crowd_in(world, outcome))
         return UnitRuns(design, procedure, played, world, seed, runs)

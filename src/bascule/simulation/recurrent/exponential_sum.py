@@ -19,7 +19,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.inputs import checks
 from bascule.core.types import FloatArray
 
@@ -95,8 +95,7 @@ def fit(
     horizon = checks.whole("horizon", horizon, 1, "the largest age, in stages", LONGEST)
     accuracy = checks.number("accuracy", accuracy, "1e-5 is usual")
     if not FINEST <= accuracy <= COARSEST:
-        raise InputError(
-            "accuracy",
+        raise invalid(
             f"accuracy must be from {FINEST:g} to {COARSEST:g} (got {accuracy:g}): 1e-5 is usual",
         )
     return _fewest_terms(horizon, accuracy, checked_shift(shift), differences)
@@ -111,7 +110,7 @@ def checked_shift(shift: float) -> float:
     remedy = "it is the variance of an outcome given its unit over that of the units"
     accepted = checks.finite("shift", shift, remedy)
     if accepted < 0.0:
-        raise InputError("shift", f"shift must be at least 0 (got {accepted:g}): {remedy}")
+        raise invalid(f"shift must be at least 0 (got {accepted:g}): {remedy}")
     return accepted
 
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.gaps import rival_gaps
 from bascule.core.outcomes import Outcome
 from bascule.core.outcomes.noise import StudentT
@@ -142,9 +142,7 @@ def named_world(name: str, base: World, outcome: Outcome, lowest: bool = False) 
     made = replace(base, noise=noise)
     for part in name.split("+"):
         if part not in NAMED:
-            raise InputError(
-                "world", f"world {part!r} does not exist: choose from {', '.join(NAMED)}"
-            )
+            raise invalid(f"world {part!r} does not exist: choose from {', '.join(NAMED)}")
         spread = noise.spread(sum(means) / len(means))
         if lowest and NAMED[part] is change:
             made = change(made.reflected(outcome), spread).reflected(outcome)

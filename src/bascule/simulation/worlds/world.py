@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from bascule.core.calendar import DAY
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.inputs import checks
 from bascule.core.inputs.serialization import plain, read
 from bascule.core.outcomes import Outcome
@@ -117,23 +117,21 @@ class Delay:
     def __post_init__(self) -> None:
         checks.accept(self, "mean", checks.finite, "it is how many units are assigned meanwhile")
         if self.mean < 0:
-            raise InputError("mean", f"mean of a delay must be at least 0 (got {self.mean:g})")
+            raise invalid(f"mean of a delay must be at least 0 (got {self.mean:g})")
         checks.choice("kind", self.kind, get_args(DelayKind))
         checks.accept(self, "high_outcomes", checks.positive, "1 treats outcomes alike")
         checks.accept_given(self, "window", checks.whole, 0, "units to wait for an outcome")
         if self.events is not None:
             self._check_events()
         if self.longest > MOST_UNDER_WAY:
-            raise InputError(
-                "delay",
+            raise invalid(
                 f"delay may take up to {self.longest:.1g} units, more than the {MOST_UNDER_WAY:,} "
                 "that a run can wait for: make it shorter, or set a window",
             )
 
     def _check_events(self) -> None:
         if self.kind != "fixed" or self.high_outcomes != 1.0 or self.window is not None:
-            raise InputError(
-                "events",
+            raise invalid(
                 "events belong to a fixed delay, which is the window that they fall into: leave "
                 "kind, high_outcomes and window out",
             )
@@ -154,8 +152,7 @@ class Delay:
             return ()
         assert isinstance(self.events, tuple)
         if len(self.events) not in (1, arms):
-            raise InputError(
-                "events",
+            raise invalid(
                 f"events must be one number, or one for each of {arms} arms "
                 f"(got {len(self.events)})",
             )
@@ -234,20 +231,14 @@ class World:
                 raise InputError(name, f"{name} cannot be {value!r}: see the reference of World")
         object.__setattr__(self, "means", self._checked_means())
         if self.change is not None and self.change.arm >= len(self.start):
-            raise InputError(
-                "arm", f"arm must be one of 0 to {len(self.start) - 1} (got {self.change.arm})"
-            )
+            raise invalid(f"arm must be one of 0 to {len(self.start) - 1} (got {self.change.arm})")
         checks.accept(self, "batch", checks.whole, 1, "1 shows every outcome", MOST_UNDER_WAY)
         checks.accept(self, "missing", checks.finite, "it is a probability")
         if not 0 <= self.missing < 1:
-            raise InputError(
-                "missing", f"missing must be at least 0 and below 1 (got {self.missing:g})"
-            )
+            raise invalid(f"missing must be at least 0 and below 1 (got {self.missing:g})")
         checks.accept(self, "correlation", checks.finite, "0.7 is a strong one")
         if not -1 < self.correlation < 1:
-            raise InputError(
-                "correlation", f"correlation must lie between -1 and 1 (got {self.correlation:g})"
-            )
+            raise invalid(f"correlation must lie between -1 and 1 (got {self.correlation:g})")
         checks.accept_given(self, "units_per_day", checks.positive, "5000 is an example")
 
     def _checked_means(self) -> tuple[float, ...]:
@@ -255,16 +246,16 @@ class World:
         given: object = self.means
         if given is None:
             if follow is None:
-                raise InputError("means", "means are missing: give a world one mean per arm")
+                raise invalid("means are missing: give a world one mean per arm")
             return follow
         if isinstance(given, str) or not hasattr(given, "__iter__"):
-            raise InputError("means", f"means must be a list of numbers (got {given!r})")
+            raise invalid(f"means must be a list of numbers (got {given!r})")
         means = tuple(checks.finite("means", x, "give one number per arm") for x in given)
         if follow is not None and (
             len(means) != len(follow)
             or any(not math.isclose(x, y, abs_tol=1e-9) for x, y in zip(means, follow, strict=True))
         ):
-            raise InputError("means", f"means follow from the weights ({follow}): leave them out")
+            raise invalid(f"means follow from the weights ({follow}): leave them out")
         return means
 
     @property
@@ -337,8 +328,7 @@ class World:
     def for_outcome(self, outcome: Outcome, arms: int) -> World:
         """Return the world checked against a design, with the noise of `outcome` if it has none."""
         if len(self.start) != arms:
-            raise InputError(
-                "means",
+            raise invalid(
                 f"means must give one number per arm: {arms} arms, but {len(self.start)} means",
             )
         noise = outcome.noise(self.start) if self.noise is None else self.noise
@@ -346,16 +336,13 @@ class World:
         for mean in (*self.start, *self.end):
             outcome.check_mean(mean)
             if not noise.low <= mean <= noise.high:
-                raise InputError(
-                    "means",
+                raise invalid(
                     f"means must lie between {noise.low:g} and {noise.high:g}, as the outcomes do "
                     f"(got {mean:g})",
                 )
         self._check_limits(noise, outcome)
         if self.delay is not None and self.delay.events_of(arms) and not outcome.binary:
-            raise InputError(
-                "events", f"events make outcomes 0 or 1, not {outcome!r}: leave them out"
-            )
+            raise invalid(f"events make outcomes 0 or 1, not {outcome!r}: leave them out")
         return replace(self, noise=noise)
 
     def _check_limits(self, noise: Noise, outcome: Outcome) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.inputs import checks
 from bascule.core.types import IntArray
 from bascule.simulation.engines.backends.threads import Effort, Progress
@@ -64,8 +64,7 @@ def check_gpu(played: Runs) -> BlockRuns | IntervalRuns:
     except ImportError:
         is_available = False
     if not is_available:
-        raise InputError(
-            "device",
+        raise invalid(
             'device="cuda" needs an NVIDIA GPU and its driver, which are not here (and '
             "pip install 'bascule[cuda]'): leave it out to use the CPU",
         )
