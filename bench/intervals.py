@@ -3,7 +3,8 @@
 `python -m bench.intervals` prints the tables of docs/research/horizon.md: medians of the interval
 at parts of the horizon beside a fixed-sample 95 % interval, and the share of tests whose interval
 is ever wrong, up to the horizon and up to twice as far. `python -m bench.intervals 200 500` sets
-the runs of both.
+the runs of both. It also prints those of the relative lift in docs/research/ends.md, where it
+follows from the interval of the difference.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import bascule as bs
-from bascule.core.evidence.families.rows import BLOCK_UNITS, CLOCK
+from bascule.core.evidence.families.estimated_spread import lift_of
+from bascule.core.evidence.families.rows import BLOCK_SUM, BLOCK_UNITS, CLOCK
+from bascule.core.evidence.horizon import normal_constant, reach_for
+from bascule.core.metrics.effects import PART, mean_radius
 from bascule.core.procedures.blocks.steps import (
     Scope,
     begin_block,
@@ -27,8 +31,8 @@ from bascule.core.progress import block_procedure
 from bascule.simulation.kernels.compiled import compile_loop
 
 MARKS = np.array((0.1, 0.25, 0.5, 0.75, 0.99))
-LOW, HIGH, FIXED_LOW, FIXED_HIGH = range(4)
-BELOW, ABOVE, LATE_BELOW, LATE_ABOVE, AT_DECISION = range(5)
+LOW, HIGH, FIXED_LOW, FIXED_HIGH, UNITS, SUM, SQUARES, LIFT_LOW, LIFT_HIGH = range(9)
+BELOW, ABOVE, LATE_BELOW, LATE_ABOVE, AT_DECISION, LIFT_BELOW, LIFT_ABOVE = range(7)
 
 
 class Cell(NamedTuple):
@@ -54,6 +58,14 @@ CELLS = (
     Cell("normal, flat boundary", bs.Gaussian(1), FLAT, 0.0, 0.1),
     Cell("`Numeric`, 0 and 0.1", bs.Numeric(), planned(0.1), 0.0, 0.1),
 )
+LIFTED = (
+    Cell("`Numeric`, horizon, 1 and 1.1", bs.Numeric(), planned(0.1), 1.0, 0.1),
+    Cell("`Numeric`, horizon, 0.25 and 0.35", bs.Numeric(), planned(0.1), 0.25, 0.1),
+    Cell("`Numeric`, endless, 1 and 1.1", bs.Numeric(), bs.Tilt(3), 1.0, 0.1),
+    Cell("`Numeric`, endless, 0.25 and 0.35", bs.Numeric(), bs.Tilt(3), 0.25, 0.1),
+    Cell("normal, endless, 1 and 1.1", bs.Gaussian(1), bs.Tilt(3), 1.0, 0.1),
+    Cell("normal, endless, 0.25 and 0.35", bs.Gaussian(1), bs.Tilt(3), 0.25, 0.1),
+)
 
 
 def build(
@@ -68,6 +80,8 @@ def build(
         means: Any,
         binary: bool,
         tilt: float,
+        endless: float,
+        trend: float,
         params: Any,
         arms: Any,
         pairs: Any,
@@ -86,7 +100,7 @@ def build(
             for i in range(2):
                 sums[i] = squares[i] = units[i] = 0.0
             mark, decided, part, end, step = 0, False, 0.0, 0.0, -1.0
-            lowest, highest = -math.inf, math.inf
+            lowest, highest, level = -math.inf, math.inf, 0.0
             while part < past:
                 front, ahead = leader(arms, pairs, 2, params)
                 begin_block(arms, 2, front, units_of_leader(ahead, tilt), 1)
@@ -95,18 +109,21 @@ def build(
                         if binary:
                             value = 1.0 if np.random.random() < means[i] else 0.0
                         else:
-                            value = means[i] + np.random.normal()
+                            value = means[i] * (1.0 + trend * part) + np.random.normal()
                         observe(arms[i], value)
                         sums[i] += value
                         squares[i] += value * value
                     units[i] += arms[i, BLOCK_UNITS]
+                theirs = arms[1, BLOCK_UNITS] / (arms[0, BLOCK_UNITS] + arms[1, BLOCK_UNITS])
+                level += theirs * arms[0, BLOCK_SUM] * params.precision
                 fold(arms, pairs, 2, params)
                 clock = units[0] * units[1] / (units[0] + units[1])
                 left = remaining(pairs[0], arms[0], arms[1], shared(arms, 2, params), 0.0, params)
                 if left > 0.0 and left < math.inf:
                     end = clock / (pairs[0, CLOCK] / (pairs[0, CLOCK] + left))
+                end = endless if endless > 0.0 else end
                 part = clock / end if end > 0.0 else 0.0
-                _, low, high = interval(arms, pairs, 2, 0, 1, params)
+                middle, low, high = interval(arms, pairs, 2, 0, 1, params)
                 won = verdict(pairs[0], arms[0], arms[1], params) != 0.0
                 # As a live test keeps it: when the units have grown by 1 %, and at the decision.
                 before, step = step, math.floor(steps * math.log(units[0] + units[1]))
@@ -114,6 +131,13 @@ def build(
                     lowest, highest = max(lowest, low), min(highest, high)
                 if steps > 0.0:
                     low, high = lowest, highest
+                base = level / clock
+                least, most = lift_of(base, base - middle, -high, -low)
+                lift = means[1] / means[0] - 1.0 if means[0] > 0.0 else 0.0
+                if least > lift or (least >= 0.0 and lift <= 0.0):
+                    wrong[run, LIFT_BELOW] = 1.0
+                if most < lift or (most <= 0.0 and lift >= 0.0):
+                    wrong[run, LIFT_ABOVE] = 1.0
                 late = 2 if part > 1.0 else 0
                 if low > truth or (low >= 0.0 and truth <= 0.0):
                     wrong[run, BELOW + late] = 1.0
@@ -130,14 +154,23 @@ def build(
                     shown[run, mark, LOW], shown[run, mark, HIGH] = -high, -low
                     shown[run, mark, FIXED_LOW] = (raw - radius) * params.precision
                     shown[run, mark, FIXED_HIGH] = (raw + radius) * params.precision
+                    shown[run, mark, UNITS], shown[run, mark, SUM] = units[0], sums[0]
+                    shown[run, mark, SQUARES] = squares[0]
+                    shown[run, mark, LIFT_LOW], shown[run, mark, LIFT_HIGH] = least, most
                     mark += 1
         return len(digest)
 
     return loop  # fmt: skip
 
 
-def play(cell: Cell, error: float, true: float, runs: int, past: float) -> tuple[Any, Any]:
-    """Return intervals at the marks, and whether each run's interval was ever wrong."""
+def play(
+    cell: Cell, error: float, true: float, runs: int, past: float, trend: float = 0.0
+) -> tuple[Any, Any]:
+    """Return intervals at the marks, and whether each run's interval was ever wrong.
+
+    Means grow by the fraction `trend` up to the horizon; a test without one has the marks of a test
+    with the same effect and a power of 0.9.
+    """
     design = bs.Design(["a", "b"], cell.outcome, cell.rule, error=error)
     procedure = block_procedure(design)
     family = procedure.evidence
@@ -147,15 +180,17 @@ def play(cell: Cell, error: float, true: float, runs: int, past: float) -> tuple
         (family.observe, family.shared),
     )  # fmt: skip
     params = procedure.params._replace(floors=np.zeros(len(procedure.params.floors)))
-    shown, wrong = np.full((runs, MARKS.size, 4), np.nan), np.zeros((runs, 5))
+    shown, wrong = np.full((runs, MARKS.size, 9), np.nan), np.zeros((runs, 7))
     means = np.array((cell.base, cell.base + true))
     steps_kept = procedure.steps_kept if procedure.keeps_bounds else 0.0
+    reach = 0.0 if procedure.horizon else reach_for(0.9, normal_constant(error / 2.0))
     loop(
-        3, steps_kept, means, cell.outcome.binary, procedure.tilt, params,
+        3, steps_kept, means, cell.outcome.binary, procedure.tilt,
+        (reach / cell.effect) ** 2, trend, params,
         np.empty((2, family.arm_columns)), np.empty((1, family.pair_columns)), *np.zeros((3, 2)),
         past, MARKS, shown, wrong,
     )  # fmt: skip
-    return shown / cell.effect, wrong
+    return shown, wrong
 
 
 def widths(runs: int) -> None:
@@ -165,7 +200,7 @@ def widths(runs: int) -> None:
     print("|---" * (len(parts) + 2) + "|")
     for cell in CELLS:
         shown, _ = play(cell, 0.05, cell.effect, runs, 1.0)
-        ends = np.nanmedian(shown, axis=0)
+        ends = np.nanmedian(shown, axis=0) / cell.effect
         ratios = (ends[:, HIGH] - ends[:, LOW]) / (ends[:, FIXED_HIGH] - ends[:, FIXED_LOW])
         print(
             f"| {cell.name} | {' | '.join(f'{row[LOW]:.2f} to {row[HIGH]:.2f}' for row in ends)} | "
@@ -188,7 +223,58 @@ def coverage(runs: int) -> None:
         print(f"| {cell.name} | {shares} | {at} % |")
 
 
+def lifts(runs: int, wrong_runs: int) -> None:
+    """Print the widths of the lift's interval over a fixed-sample one, and how often it is wrong.
+
+    First with an interval of the control's mean, then from the interval of the difference.
+    """
+    print("| test | with the control's interval | of its own | no lift | lift | twice | trend |")
+    print("|---" * 7 + "|")
+    for cell in LIFTED:
+        shown, _ = play(cell, 0.05, cell.effect, runs, 1.0)
+        means, own = shown[..., SUM] / shown[..., UNITS], shown[..., LIFT_HIGH]
+        squares = shown[..., SQUARES] / shown[..., UNITS]
+        radii = mean_radii(cell, shown, 0.05 * PART)
+        with np.errstate(all="ignore"):
+            low, high = shown[..., LOW], shown[..., HIGH]
+            least, most = means - radii, means + radii
+            below = np.where(least > 0.0, low / np.where(low >= 0.0, most, least), -np.inf)
+            above = np.where(least > 0.0, high / np.where(high >= 0.0, least, most), np.inf)
+            # The delta method: half the width of the difference, and the control's own noise.
+            middle = 0.5 * (shown[..., FIXED_LOW] + shown[..., FIXED_HIGH])
+            noise = (0.5 * (shown[..., FIXED_HIGH] - shown[..., FIXED_LOW]) / 1.959964) ** 2
+            spread = (squares - means * means) / shown[..., UNITS]
+            ratio = 1.0 + middle / means
+            fixed = 2.0 * 1.959964 * np.sqrt(noise + (ratio**2 - 1.0) * spread) / means
+        columns = []
+        for ends in ((below, above), (shown[..., LIFT_LOW], own)):
+            width = np.median(ends[1], axis=0) - np.median(ends[0], axis=0)
+            columns.append(", ".join(f"{each:.2f}" for each in width / np.median(fixed, axis=0)))
+        for times, trend in ((0.0, 0.0), (1.0, 0.0), (2.0, 0.0), (1.0, 1.0)):
+            wrong = play(cell, 0.2, times * cell.effect, wrong_runs, 2.0, trend)[1].mean(axis=0)
+            columns.append(f"{100 * wrong[LIFT_BELOW]:.1f}, {100 * wrong[LIFT_ABOVE]:.1f} %")
+        print(f"| {cell.name} | {' | '.join(columns)} |".replace("inf", "endless"), flush=True)
+
+
+def mean_radii(cell: Cell, shown: Any, level: float) -> Any:
+    """Return the radius of the control's mean at every mark of every run."""
+    sums = np.stack([shown[..., UNITS], shown[..., SUM], shown[..., SQUARES]], axis=-1)
+    # Normal outcomes have no skewness: cubes that follow from the mean and the variance.
+    means = sums[..., 1] / sums[..., 0]
+    cubes = 3.0 * means * sums[..., 2] - 2.0 * means**2 * sums[..., 1]
+    radii = [
+        mean_radius(cell.outcome, bs.progress.ArmStatistics(int(n), total, square, cube), level)
+        for (n, total, square), cube in zip(sums.reshape(-1, 3), cubes.ravel(), strict=True)
+    ]
+    return np.array(radii).reshape(shown.shape[:2])
+
+
 if __name__ == "__main__":
     widths(int(sys.argv[1]) if len(sys.argv) > 1 else 400)
     print()
     coverage(int(sys.argv[2]) if len(sys.argv) > 2 else 2000)
+    print()
+    lifts(
+        int(sys.argv[1]) if len(sys.argv) > 1 else 400,
+        int(sys.argv[2]) if len(sys.argv) > 2 else 2000,
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Any
 
@@ -86,8 +87,19 @@ def test_a_spread_that_is_not_known_yet_is_said() -> None:
         bs.open(":memory:").create("test", design), {arm: [(None, 5)] for arm in "ab"}
     )
     assert status.headline == "Keep running: too few outcomes to know their spread"
-    assert "outcomes that are not all equal" in status.report().question
+    assert "All outcomes so far are equal" in status.report().question
     assert "b - a: 0 (no interval yet); lift 0 %" in str(status)
+    # One outcome of eight is 8: a skewness of 2.27, so that 103 units are needed.
+    test, seen = bs.open(":memory:").create("test", design), {"a": 0, "b": 0}
+    for unit in range(16):
+        arm = test.assign(unit)
+        seen[arm] += 1
+        test.record(unit, 8.0 if seen[arm] == 8 else 0.0)
+    skewed = test.status()
+    assert [arm.needed for arm in skewed.arms] == [103, 103]
+    words = "a needs 103 counted units and has 8, b needs 103 counted units and has 8"
+    assert words in skewed.report().question
+    assert all(math.isinf(end) for end in (skewed.effects[0].low, skewed.effects[0].high))
 
 
 def test_without_outcomes_there_is_no_difference_and_pairs_without_an_interval_say_so() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -179,3 +180,26 @@ def _metric_lines(metric: MetricStatus, arms: Sequence[str]) -> list[str]:
         place = f"; {STANDINGS[standing]}" if metric.role == "guardrail" else ""
         said.append(f"  {contrast_words(contrast, amounts)}{place}")
     return said
+
+
+def has_no_spread(status: Status) -> bool:
+    """Return whether no difference has an interval because the spread is not known yet."""
+    return bool(status.matured and status.effects) and all(map(_is_unknown, status.effects))
+
+
+def spread_words(status: Status) -> str:
+    """Say why no interval holds yet, and how many units each arm needs by what it has shown."""
+    wanted = [
+        f"{arm.name} needs {count(arm.needed)} counted units and has {count(arm.matured)}"
+        for arm in status.arms
+        if arm.needed is not None and arm.part == "active"
+    ]
+    if not wanted:
+        return "All outcomes so far are equal: no interval holds before they differ."
+    rule = "20, or 20 times the squared skewness of its outcomes if that is more"
+    return f"No interval holds before the spread is known: {', '.join(wanted)} ({rule})."
+
+
+def _is_unknown(effect: Effect) -> bool:
+    """Whether a difference has no interval because the spread cannot be estimated yet."""
+    return effect.guarantee == "asymptotic" and math.isinf(effect.low) and math.isinf(effect.high)

@@ -16,6 +16,8 @@ from bascule.presentation.differences import (
     coverage_words,
     difference_lines,
     effect_words,
+    has_no_spread,
+    spread_words,
 )
 from bascule.presentation.figures import Differences, Intervals, has_bounds
 from bascule.presentation.guarantees import harm_words, margin_words
@@ -33,7 +35,6 @@ from bascule.presentation.report import Fact, Report, Table
 
 if TYPE_CHECKING:
     from bascule.core.diagnostics import Diagnostic
-    from bascule.core.metrics.effects import Effect
     from bascule.live.reports.report import ExperimentReport
     from bascule.live.reports.status import Status
     from bascule.live.reports.time_left import TimeLeft
@@ -42,11 +43,6 @@ if TYPE_CHECKING:
 FUTILE = "it is unlikely to find the planned difference by its horizon"
 
 NO_SPREAD = "too few outcomes to know their spread"
-
-NO_SPREAD_DETAIL = (
-    "Each arm needs 20 units, or 20 times its squared skewness if that is more, and outcomes that "
-    "are not all equal, before an interval holds."
-)
 
 ENDED_BY: dict[EndReason | None, str] = {
     None: "",
@@ -236,16 +232,6 @@ def _guardrail_words(status: Status, winner: str) -> str:
     return "; ".join((*shown, *hidden))
 
 
-def has_no_spread(status: Status) -> bool:
-    """Return whether no difference has an interval because the spread is not known yet."""
-    return bool(status.matured and status.effects) and all(map(_is_unknown, status.effects))
-
-
-def _is_unknown(effect: Effect) -> bool:
-    """Whether a difference has no interval because the spread cannot be estimated yet."""
-    return effect.guarantee == "asymptotic" and math.isinf(effect.low) and math.isinf(effect.high)
-
-
 TREND = "trend"
 """The name of the check of drift."""
 
@@ -383,7 +369,7 @@ def detail(status: Status) -> str:
     if status.matured == 0:
         return "No outcome has been counted yet."
     if has_no_spread(status):
-        return NO_SPREAD_DETAIL
+        return spread_words(status)
     if status.leader is None or status.evidence <= 0.0:
         return "No arm is ahead yet."
     way = f"{whole_percent(status.evidence) or 'less than 1'} %"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 import bascule as bs
+from bascule.core.evidence.families.estimated_spread import lift_of
 from bascule.core.metrics.effects import Contrast, contrasts, mean_radius
+from bascule.core.metrics.metric import Goal
 
 
 def _seen(*arms: tuple[int, float, float]) -> bs.progress.Statistics:
@@ -85,3 +88,49 @@ def test_a_lift_has_bounds_where_the_spread_is_estimated_once_there_are_units_en
     )
     seen = _seen((4000, 400.0, 400.0), (4000, 480.0, 480.0))
     assert math.isinf(_found(adjusted, seen)[0].lift_high)
+
+
+@pytest.mark.parametrize("goal", ["increase", "decrease"])
+@pytest.mark.parametrize("arms", [["control", "green"], ["green", "control"]])
+def test_a_planned_test_of_numbers_has_a_lift_with_the_level_of_the_difference(
+    goal: Goal, arms: list[str]
+) -> None:
+    rule = bs.Tilt(3, effect=0.4, power=0.9)
+    design = bs.Design(arms, bs.Numeric(), rule, control="control", goal=goal, reports="always")
+    store, chance = bs.open(":memory:", clock=bs.ManualClock()), np.random.default_rng(3)
+    test = store.create("t", design)
+    shown = decided = 0
+    for unit in range(900):
+        mean = 2.6 if test.assign(unit) == "green" else 2.0
+        test.record(unit, float(chance.normal(mean, 1.0)))
+        status = test.status()
+        (found,) = status.contrasts
+        if math.isfinite(found.lift_low):
+            shown += 1
+            assert found.lift_error == found.error
+            assert (found.lift_low >= 0.0, found.lift_high <= 0.0) == (
+                found.low >= 0.0,
+                found.high <= 0.0,
+            )
+            assert found.lift is not None
+            assert found.lift_low <= found.lift <= found.lift_high
+        if status.decision is not None:
+            decided += 1
+            assert found.lift_low <= 0.3 <= found.lift_high
+            break
+    assert shown > 20
+    assert decided
+    store.close()
+
+
+def test_bounds_of_a_lift_are_those_of_the_ratio_that_the_boundary_rules_out() -> None:
+    # Weighted sums of a control and a treatment, and a flat boundary of 3: a ratio r is ruled out
+    # where `treatment - r control` is beyond 3 for r below 1, and beyond 3 r above 1.
+    boundary, control = 3.0, 10.0
+    for treatment in (5.0, 9.0, 11.0, 16.0, 40.0):
+        total = treatment - control
+        low, high = lift_of(control, treatment, total - boundary, total + boundary)
+        for ratio, sign in ((1.0 + low, 1.0), (1.0 + high, -1.0)):
+            reached = sign * (treatment - ratio * control)
+            assert reached == pytest.approx(boundary * max(1.0, ratio))
+    assert lift_of(2.0, 2.5, -2.5, 3.5) == (-math.inf, math.inf)

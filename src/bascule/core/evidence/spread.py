@@ -11,6 +11,7 @@ docs/research/unknown-spread.md has the measurements.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -95,12 +96,21 @@ def enough_units(
     >>> enough_units(n, ones, ones, ones), enough_units(2 * n, 2 * ones, 2 * ones, 2 * ones)
     (False, True)
     """
-    sums = (units, totals, squares, cubes)
-    common = skewness(*(float(part.sum()) for part in sums))
-    return all(
-        float(arm[0]) >= units_needed(skewness(*(float(part) for part in arm)), common)
-        for arm in zip(*sums, strict=True)
-    )
+    arms = np.stack((units, totals, squares, cubes), axis=1).tolist()
+    return all(arm[0] >= needed for arm, needed in zip(arms, units_for_spread(arms), strict=True))
+
+
+def units_for_spread(arms: Sequence[Sequence[float]]) -> list[float]:
+    """Return the number of units that each arm needs, from its units and first three power sums.
+
+    It is infinite while all outcomes are equal.
+
+    >>> ones = (25.0, 5.0, 5.0, 5.0), (25.0, 25.0, 25.0, 25.0)
+    >>> [round(units) for units in units_for_spread(ones)]
+    [45, 20]
+    """
+    common = skewness(*(sum(column) for column in zip(*arms, strict=True)))
+    return [units_needed(skewness(*sums), common) for sums in arms]
 
 
 def daily_variances(units: FloatArray, about: FloatArray) -> FloatArray:

@@ -229,11 +229,13 @@ class Contrast:
         return f"{self.treatment} - {self.control}"
 
 
-def lifts(design: Design, statistics: AnyStatistics) -> dict[str, tuple[float, float]]:
+def lifts(
+    design: Design, statistics: AnyStatistics, effects: Sequence[Effect]
+) -> dict[str, tuple[float, float]]:
     """Return the bounds of each treatment's lift; empty if the evidence does not give them.
 
     Each fails with probability at most the error of the difference, and is 0 exactly when the
-    corresponding bound of the difference is.
+    corresponding bound of the difference is. `effects` are those of the design.
     """
     if design.procedure.counts != "blocks" or design.adjustment is not None:
         return {}
@@ -244,16 +246,17 @@ def lifts(design: Design, statistics: AnyStatistics) -> dict[str, tuple[float, f
         return {}
     _, pairs = procedure.rows(oriented)
     listed = {}
-    for arm, name in enumerate(design.arms):
-        if arm == control or (arm < control and params.known > 0.0):
+    for effect in effects:
+        if design.control_arm not in (effect.first, effect.second):
             continue
-        low, high = bounds(pairs[pair_index(len(design.arms), arm, control)], params)
-        if arm > control:
-            listed[name] = float(low), float(high)
-        else:
-            # These bounds are relative to the treatment, the first arm, whose mean is not negative.
-            highest = 1.0 / (1.0 + low) - 1.0 if low > -1.0 else math.inf
-            listed[name] = 1.0 / (1.0 + high) - 1.0, highest
+        name = effect.first if effect.second == design.control_arm else effect.second
+        arm, (_, low, high) = design.arms.index(name), effect.of(name).interval
+        pair = pairs[pair_index(len(design.arms), arm, control)]
+        shown = low * params.precision, high * params.precision
+        known = bounds(pair, shown, 1.0 if control < arm else -1.0, params)
+        if known is not None:
+            least = max(known[0], -1.0) if design.outcome.nonnegative else known[0]
+            listed[name] = float(least), float(known[1])
     return listed
 
 
@@ -371,7 +374,7 @@ def _relative(
         return difference / mean, -math.inf, math.inf
     lowest = low / (most if low >= 0.0 else least)
     highest = high / (least if high >= 0.0 else most)
-    if outcome.low >= 0.0 or outcome.is_share:
+    if outcome.nonnegative:
         # The mean of nonnegative outcomes cannot fall by more than 100 %.
         lowest = max(lowest, -1.0)
     return difference / mean, lowest, highest

@@ -83,6 +83,11 @@ class Outcome(Declared, Limits, ABC):
         return None
 
     @property
+    def nonnegative(self) -> bool:
+        """Whether the mean of an arm cannot be below 0."""
+        return self.low >= 0.0 or bool(self.is_share)
+
+    @property
     def sigma(self) -> float:
         """The sub-Gaussian spread, stated or from the limits; infinite without either."""
         return math.inf

@@ -6,6 +6,7 @@ million units as after ten.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +15,7 @@ from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.ending import end_reason, ending, is_futile, winner_promise
+from bascule.core.evidence.spread import units_for_spread
 from bascule.core.inputs.serialization import finite_data
 from bascule.core.metrics.coverage import coverages
 from bascule.core.metrics.effects import (
@@ -70,7 +72,9 @@ class ArmStatus:
     and have none. `part` is "active", "beaten" (dropped by the rule), "harmful" (by a guardrail)
     or "dropped" (by hand). `clipped` is the number of units whose outcome lay beyond the limits
     and counts as the nearest one. `coverage` is the share of the compared units that have a value
-    of the primary metric; None if no value can be missing.
+    of the primary metric; None if no value can be missing. `needed` is the number of counted units
+    from which on the arm's unknown spread is estimated; None where it is known or estimated
+    already, and while all outcomes are equal.
     """
 
     name: str
@@ -82,6 +86,7 @@ class ArmStatus:
     part: str
     clipped: int = 0
     coverage: float | None = None
+    needed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,6 +335,7 @@ def _arms(
     rows = []
     means = arm_means(design, statistics)
     shares: Sequence[float | None] = [None] * len(design.arms)
+    needed = _needed(design, statistics)
     harmful: frozenset[int] = frozenset()
     if isinstance(statistics, Statistics):
         harmful = harmful.union(*(metric.dropped for metric in statistics.metrics))
@@ -351,8 +357,22 @@ def _arms(
         if i in harmful:
             part = "harmful"
         clipped = state.counts.clipped[0][i] if state.counts.clipped else 0
-        rows.append(ArmStatus(name, units, matured, mean, *bounds[i], part, clipped, shares[i]))
+        rows.append(
+            ArmStatus(name, units, matured, mean, *bounds[i], part, clipped, shares[i], needed[i])
+        )
     return tuple(rows)
+
+
+def _needed(design: Design, statistics: AnyStatistics) -> list[int | None]:
+    """Return the units that each arm still lacks an estimate of its spread for; None for others."""
+    if not design.outcome.estimated or not isinstance(statistics, Statistics):
+        return [None] * len(design.arms)
+    arms = [arm.linearised for arm in statistics.arms]
+    sums = [(float(arm.units), arm.total, arm.squares, arm.cubes) for arm in arms]
+    return [
+        math.ceil(units) if arm.units < units < math.inf else None
+        for arm, units in zip(arms, units_for_spread(sums), strict=True)
+    ]
 
 
 def arm_means(design: Design, statistics: AnyStatistics) -> list[float | None]:
@@ -382,7 +402,7 @@ def _contrasts(
         return contrasts(design, effects, None, mean)
     place = design.arms.index
     control = statistics.arms[place(design.control_arm)]
-    listed = contrasts(design, effects, control, mean, lifts(design, statistics))
+    listed = contrasts(design, effects, control, mean, lifts(design, statistics, effects))
     if phase in OPEN:
         return listed
     return tuple(

@@ -244,4 +244,5 @@ def _contrasts(
     assert state.ending.final is not None
     final, control = state.ending.final, design.control_index
     result = effects_of(design, advantages(design, final))
-    return contrasts(design, result, final.arms[control], means[control], lifts(design, final))
+    known = lifts(design, final, result)
+    return contrasts(design, result, final.arms[control], means[control], known)

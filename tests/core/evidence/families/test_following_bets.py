@@ -13,7 +13,7 @@ import bascule as bs
 from bascule.core.errors import InputError
 from bascule.core.evidence.families.following_bets import MINE, THEIRS
 from bascule.core.evidence.families.side_bet import BEST, GAIN, LOSS, MORE, PEAK, STAKED
-from bascule.core.metrics.effects import lifts
+from bascule.core.metrics.effects import effects, lifts
 from bascule.core.progress import block_procedure
 from bascule.core.statistics import ArmStatistics, Statistics
 
@@ -109,7 +109,8 @@ def test_intervals_exclude_0_exactly_where_a_pair_is_decided(
                 assert math.isfinite(high - low)
                 assert high - low <= widths[at]
                 widths[at], decided = high - low, decided + (verdict != 0.0)
-            lift = lifts(design, design.oriented_statistics(seen))["c"]
+            shown = effects(design, design.oriented_statistics(seen))
+            lift = lifts(design, design.oriented_statistics(seen), shown)["c"]
             _, low, high = procedure.differences(seen, [(2, 0)])[0]
             if goal == "decrease":
                 low, high = -high, -low

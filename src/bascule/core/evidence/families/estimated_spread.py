@@ -35,6 +35,7 @@ from bascule.core.evidence.families.rows import (
     CLOCK,
     TOTAL,
     UNITS,
+    Bounds,
     Difference,
     Family,
     Params,
@@ -57,6 +58,9 @@ SHARE = CLOCK + 1
 END, MY_PULL, THEIR_PULL = range(SHARE + 1, SHARE + 4)
 """Columns of a pair, set when it reaches its horizon and 0 before: the variance that the boundary
 is computed for, and `pull_of` for each arm. The pair does not change from then on."""
+
+LEVEL = THEIR_PULL + 1
+"""Column of a pair: the weighted sum of the first arm's means."""
 
 
 ALLOWANCE = 3.0
@@ -98,9 +102,9 @@ def spread(arms: Rows, arm_count: int, params: Params) -> float:
 
 def add_to_clock(pair: Row, mine: Row, theirs: Row, params: Params) -> None:
     """Add a complete block to a pair's total, its clock, and the first arm's part of that clock."""
-    add_block(pair, mine, theirs, params.precision)
+    _, weight = add_block(pair, mine, theirs, params.precision)
+    pair[LEVEL] += weight * mine[BLOCK_SUM] / mine[BLOCK_UNITS] * params.precision
     inverse = 1.0 / (mine[BLOCK_UNITS] + theirs[BLOCK_UNITS])
-    weight = mine[BLOCK_UNITS] * theirs[BLOCK_UNITS] * inverse
     pair[SHARE] += weight * theirs[BLOCK_UNITS] * inverse
 
 
@@ -286,6 +290,36 @@ def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Difference:
     return scaled_interval(total, clock, spread, params)
 
 
+def lift(pair: Row, difference: Bounds, relative: float, params: Params) -> Bounds | None:
+    """Return the bounds of the lift of the second arm over the first, or the reverse if -1."""
+    if params.reach == 0.0 or params.direction == 0.0 or pair[CLOCK] == 0.0:
+        return None
+    first = params.direction * pair[LEVEL] / pair[CLOCK]
+    second = first - params.direction * pair[TOTAL] / pair[CLOCK]
+    return (
+        lift_of(first, second, *difference)
+        if relative > 0.0
+        else lift_of(second, first, *difference)
+    )
+
+
+def lift_of(base: float, compared: float, low: float, high: float) -> Bounds:
+    """Return the bounds of `compared / base - 1` from two means and the bounds of their difference.
+
+    A bound is infinite while the mean that the lift is relative to may be 0.
+
+    >>> lift_of(9.0, 10.0, 0.0, 2.0), lift_of(9.0, 8.0, -3.0, 3.0)
+    ((0.0, 0.25), (-0.3333333333333333, 0.6))
+    """
+    least, most = -math.inf, math.inf
+    if base > max(0.0, compared - base - low):
+        least = low / (compared - low) if low > 0.0 else low / base
+    if base > max(0.0, high - compared + base):
+        most = high / (compared - high) if high > 0.0 else high / base
+    # Below a lift of -2 the variance of the total is larger than that of the difference.
+    return least if least >= -2.0 else -math.inf, most
+
+
 def outlook(
     pair: Row, mine: Row, theirs: Row, sign: float, shared: float, params: Params
 ) -> tuple[float, float]:
@@ -312,7 +346,7 @@ def remaining(
 
 ESTIMATED_SPREAD = Family(
     "estimated spread",
-    THEIR_PULL + 1,
+    LEVEL + 1,
     arm_columns=ARM_OF_CUBES,
     split=False,
     first_ends=True,
@@ -327,5 +361,6 @@ ESTIMATED_SPREAD = Family(
     outlook=outlook,
     remaining=remaining,
     in_theory=True,
+    lift=lift,
 )
 """Evidence for outcomes whose spread is estimated."""

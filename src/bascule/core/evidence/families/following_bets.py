@@ -22,6 +22,7 @@ from bascule.core.evidence.families.rows import (
     CLOCK,
     TOTAL,
     UNITS,
+    Bounds,
     Difference,
     Family,
     Params,
@@ -282,15 +283,19 @@ def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Difference:
     return difference, 0.0 - ruled_out(pair, MINE, params), ruled_out(pair, THEIRS, params)
 
 
-def lift(pair: Row, params: Params) -> tuple[float, float]:
-    """Return the bounds of the second arm's relative lift over the first arm."""
-    if params.direction == 0.0:
-        return -math.inf, math.inf
-    mine = lift_ruled_out(pair, MINE, params.threshold)
-    theirs = lift_ruled_out(pair, THEIRS, params.threshold)
-    up, down = (mine, theirs) if params.direction > 0.0 else (theirs, mine)
+def lift(pair: Row, difference: Bounds, relative: float, params: Params) -> Bounds | None:
+    """Return the bounds of the lift of the second arm over the first, or the reverse if -1."""
+    limited = params.known == 0.0
+    if params.direction == 0.0 or (relative < 0.0 and not limited):
+        return None
+    first = lift_ruled_out(pair, MINE, params.threshold)
+    second = lift_ruled_out(pair, THEIRS, params.threshold)
+    up, down = (first, second) if params.direction > 0.0 else (second, first)
     # The mean of nonnegative outcomes cannot fall by more than 100 %.
-    return 0.0 - (down if params.known > 0.0 else min(down, 1.0)), up
+    low = 0.0 - (min(down, 1.0) if limited else down)
+    if relative > 0.0:
+        return low, up
+    return 1.0 / (1.0 + up) - 1.0, 1.0 / (1.0 + low) - 1.0 if low > -1.0 else math.inf
 
 
 def outlook(

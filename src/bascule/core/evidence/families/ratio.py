@@ -13,7 +13,7 @@ from __future__ import annotations
 from bascule.core.evidence.families.estimated_spread import (
     END,
     ESTIMATED_SPREAD,
-    THEIR_PULL,
+    LEVEL,
     add_to_clock,
     end_at_horizon,
 )
@@ -49,7 +49,7 @@ with denominators. `ARM_SUM`, `ARM_SQUARES` and `ARM_CUBES` hold the linearised 
 
 ARM_OF_RATIOS = RAW + 3 + PRODUCTS
 
-MY_SUM, MY_PER, THEIR_SUM, THEIR_PER = range(THEIR_PULL + 1, THEIR_PULL + 5)
+MY_SUM, MY_PER, THEIR_SUM, THEIR_PER = range(LEVEL + 1, LEVEL + 5)
 """Columns of a pair: the weighted means of numerators and denominators, summed over blocks."""
 
 
@@ -82,8 +82,9 @@ def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, param
     pair[THEIR_PER] += theirs[LAST_PER] * mine[BLOCK_UNITS] * inverse
     pair[TOTAL] = 0.0
     if pair[MY_PER] > 0.0 and pair[THEIR_PER] > 0.0:
-        ratios = pair[MY_SUM] / pair[MY_PER] - pair[THEIR_SUM] / pair[THEIR_PER]
-        pair[TOTAL] = pair[CLOCK] * ratios * params.precision
+        ratio = pair[MY_SUM] / pair[MY_PER]
+        pair[TOTAL] = pair[CLOCK] * params.precision * (ratio - pair[THEIR_SUM] / pair[THEIR_PER])
+        pair[LEVEL] = pair[CLOCK] * params.precision * ratio
     end_at_horizon(pair, mine, theirs, params)
 
 

@@ -46,6 +46,9 @@ TOTAL, CLOCK = range(2)
 Difference = tuple[float, float, float]
 """A difference, and the lower and upper end of its interval."""
 
+Bounds = tuple[float, float]
+"""The lower and upper end of an interval."""
+
 
 class Params(NamedTuple):
     """Parameters of the evidence: one type for all families, each of which uses some of them.
@@ -238,9 +241,10 @@ class Family(NamedTuple):
     decide."""
     drawn: Family | None = None
     """The family that simulations use, where each unit is one number; None if it is this one."""
-    lift: Callable[[Row, Params], tuple[float, float]] | None = None
-    """(pair, params) -> the bounds of the ratio of the second arm's mean to the first's, minus 1;
-    None if the family has no such bounds."""
+    lift: Callable[[Row, Bounds, float, Params], Bounds | None] | None = None
+    """(pair, difference, relative, params) -> the bounds of the ratio of two means, minus 1: that
+    of the second arm's mean to the first's, or the reverse if `relative` is -1. `difference` has
+    the bounds of the same two means' difference, before mirroring. None if there are none."""
     in_theory: bool = False
     """Whether theory can predict when such evidence decides. Without that, and without a boundary,
     nothing is predicted, and no median-unbiased estimate is given."""

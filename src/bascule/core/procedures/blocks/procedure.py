@@ -155,8 +155,9 @@ class BlockProcedure(Procedure):
             reach = horizon.reach
             prior = prior if known else horizon.prior_for(effect_each)
         flat = reach > 0.0 and self.evidence.first_ends and known
-        # With bounded outcomes a lift needs means that cannot be negative.
-        relative = self.evidence.lift is not None and (known or self.outcome.low >= 0.0)
+        # Within limits a lift needs means that cannot be negative.
+        relative = self.evidence.lift is not None
+        relative &= not self.outcome.limited or self.outcome.low >= 0.0
         zero = self.outcome.reflected(0.0) if self.reflected else 0.0
         return Params(
             precision=1.0 / self.outcome.scale,
