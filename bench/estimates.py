@@ -1,15 +1,18 @@
 """Medians of the estimates at the end of tests, as parts of the true difference.
 
-    python -m bench.estimates [runs]
+    python -m bench.estimates [--runs RUNS] [--processes PROCESSES] [--only WORDS]
 
 Each row is a design and a true difference. All endings count together: decided, futile, at the
-horizon, or at a cap on units. docs/research/ends.md has the figures.
+horizon, or at a cap on units. Far from the planned effect estimates have two humps, decided and
+futile, with little in between: a median there has a large standard error, which is taken from the
+estimates beside it. docs/research/ends.md has the figures.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 
@@ -86,29 +89,48 @@ def ended(
             seen = procedure.fold_block(seen, block)
 
 
+def median_of(estimates: np.ndarray) -> tuple[float, float]:
+    """Return the median and its standard error, for any distribution."""
+    beside = 0.5 / len(estimates) ** 0.5
+    low, median, high = np.quantile(estimates, [0.5 - beside, 0.5, 0.5 + beside])
+    return float(median), float(high - low) / 2
+
+
+def measured(at: int, runs: int) -> str:
+    """Return a row of the table."""
+    name, design, gap, mine, theirs = rows()[at]
+    rng = np.random.default_rng(at)
+    unbiased, plain, reasons = [], [], []
+    for _ in range(runs):
+        seen, reason = ended(design, (mine, theirs), rng)
+        estimate = unbiased_difference(design, seen, 1, 0, is_over=True)
+        plain.append(seen.arms[1].mean - seen.arms[0].mean)
+        unbiased.append(plain[-1] if estimate is None else estimate)
+        reasons.append(reason)
+    shares = [reasons.count(one) / runs for one in ("decided", "futility", "cap")]
+    found = " | ".join(f"{100 * share:.0f} %" for share in shares)
+    (median, doubt), (raw, _) = (median_of(np.array(some) / gap) for some in (unbiased, plain))
+    small = float(np.mean(np.array(unbiased) < gap))
+    error = (small * (1.0 - small) / runs) ** 0.5
+    return (
+        f"| {name} | {gap:g} | {found} | {median:.3f} ± {doubt:.3f} | "
+        f"{100 * small:.1f} ± {100 * error:.1f} % | {raw:.3f} |"
+    )
+
+
 def main() -> None:
     """Print a row for each design and true difference."""
-    runs = int(sys.argv[1]) if sys.argv[1:] else 2000
-    print("| design | true | decided | futile | cap | median-unbiased | plain |")
-    print("|---|---|---|---|---|---|---|")
-    for at, (name, design, gap, mine, theirs) in enumerate(rows()):
-        rng = np.random.default_rng(at)
-        unbiased, plain, reasons = [], [], []
-        for _ in range(runs):
-            seen, reason = ended(design, (mine, theirs), rng)
-            estimate = unbiased_difference(design, seen, 1, 0, is_over=True)
-            plain.append(seen.arms[1].mean - seen.arms[0].mean)
-            unbiased.append(plain[-1] if estimate is None else estimate)
-            reasons.append(reason)
-        shares = [reasons.count(one) / runs for one in ("decided", "futility", "cap")]
-        # A median has 1.25 times the standard error of a mean.
-        doubt = 1.25 * float(np.std(unbiased)) / runs**0.5 / gap
-        found = " | ".join(f"{100 * share:.0f} %" for share in shares)
-        medians = [float(np.median(some)) / gap for some in (unbiased, plain)]
-        print(
-            f"| {name} | {gap:g} | {found} | {medians[0]:.3f} ± {doubt:.3f} | {medians[1]:.3f} |",
-            flush=True,
-        )
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=2000)
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--only", default="", help="rows in whose names these words are")
+    asked = parser.parse_args()
+    print("| design | true | decided | futile | cap | median-unbiased | too small | plain |")
+    print("|---|---|---|---|---|---|---|---|")
+    chosen = [at for at, (name, *_) in enumerate(rows()) if asked.only in name]
+    with ProcessPoolExecutor(asked.processes) as pool:
+        for row in pool.map(measured, chosen, [asked.runs] * len(chosen)):
+            print(row, flush=True)
 
 
 if __name__ == "__main__":
