@@ -1,8 +1,13 @@
-"""Designs drawn at random, played by the simulator's loop and by a store with the same outcomes."""
+"""Designs in blocks, played by the simulator's loop and by a store with the same outcomes.
+
+They are drawn at random; `random_units` draws those whose units count one by one or by stages.
+"""
 
 from __future__ import annotations
 
+import math
 import random
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -12,18 +17,27 @@ from unittest import mock
 import numpy as np
 
 import bascule as bs
+from bascule.core import course
+from bascule.core.course_rows import GONE, REMOVED, Course
 from bascule.core.evidence.families.rows import BLOCK_UNITS
+from bascule.core.procedures.blocks.steps import GOES_ON
 from bascule.core.progress import block_procedure
 from bascule.core.types import NO_DIFFERENCE, NOBODY
 from bascule.simulation.guardrails import GuardedRuns
 from bascule.simulation.kernels import covariates
 from bascule.simulation.kernels.compiled import new_control
 from bascule.simulation.kernels.guards import guarded_metrics
-from bascule.simulation.kernels.worlds import blocks, unit
-from bascule.simulation.worlds.world import World
+from bascule.simulation.kernels.worlds import blocks, fronts, signals, unit
+from bascule.simulation.worlds.world import Delay, World
 
 DAY = 86_400.0
 START = datetime(2026, 1, 5, tzinfo=UTC)
+
+HEARD_BEFORE = 0.375
+"""How much earlier than a tick an event becomes known; no multiple of a window's hundredth part."""
+
+WINDOWS = 8_640.0, 17_280.0, 34_560.0
+"""Windows in seconds that last a whole number of ticks."""
 
 
 @dataclass
@@ -31,7 +45,9 @@ class Case:
     """A design, and the means of its arms on the primary metric and on every guardrail.
 
     `deadline` is the tick of the deadline, if there is one. At the ticks in `operators` the test is
-    paused until its block is full, or its share of the traffic changes.
+    paused until its block is full, or its share of the traffic changes. `drops` has arms that are
+    removed by hand, by the look after which they are, and `events` the mean time from a unit to its
+    event, in ticks, of a rule that uses early signals.
     """
 
     design: bs.Design
@@ -40,17 +56,30 @@ class Case:
     daily: int
     deadline: int | None = None
     operators: dict[int, float] = field(default_factory=dict)
+    drops: dict[int, int] = field(default_factory=dict)
+    events: float | None = None
+
+    def ticks(self, design: bs.Design) -> float:
+        """How many units come until a unit's windows have closed."""
+        return (design.matures(0.0) or 0.0) * self.daily / DAY
 
 
 @dataclass
 class Played:
-    """A run: when each unit came, its arm and outcomes, and how the run ended."""
+    """A run: when each unit came, its arm and outcomes, and how the run ended.
+
+    `heard` has the units whose event becomes known before their window closes, by the tick, and
+    `dropped` the arms that are removed by hand.
+    """
 
     clocks: list[int] = field(default_factory=list)
     arms: list[int] = field(default_factory=list)
     values: list[float] = field(default_factory=list)
     known: list[float] = field(default_factory=list)
     others: list[float] = field(default_factory=list)
+    heard: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+    dropped: dict[int, int] = field(default_factory=dict)
+    looks: int = 0
     end: int = 0
     winner: int = NOBODY
     removed: frozenset[int] = frozenset()
@@ -85,6 +114,45 @@ def draw_wider(rng: random.Random) -> Case:
         except bs.InputError:
             continue
         return case
+
+
+def draw_further(rng: random.Random) -> Case:
+    """Draw a design with early signals, shorter windows, coverage, or arms removed by hand."""
+    while True:
+        case = draw_case(rng, (2, 3, 3, 4))
+        design, shorter = case.design, rng.random() < 0.7
+        if design.measure is None or not (design.metrics or design.outcome.binary):
+            continue
+        changes: dict[str, Any] = {"min_days": None, "whole_weeks": False} if shorter else {}
+        metrics = []
+        for metric in design.metrics:
+            window = rng.choice(WINDOWS) if shorter and rng.random() < 0.7 else None
+            metrics.append(replace(metric, measure=_covered(rng, metric.measure, window)))
+        changes["metrics"] = metrics
+        if not design.outcome.binary:
+            changes["measure"] = _covered(rng, design.measure, None)
+        elif rng.random() < 0.7:
+            mode: Any = rng.choice(["auto", "always"])
+            assert isinstance(design.rule, bs.Tilt)
+            changes["rule"] = replace(design.rule, early_signals=mode)
+            case.events = rng.choice([0.1, 0.3, 1.0]) * case.ticks(design)
+        if metrics and len(design.arms) > 2 and rng.random() < 0.6:
+            treatments = set(range(len(design.arms))) - {design.control_index}
+            case.drops = {rng.randrange(1, 40): rng.choice(sorted(treatments))}
+        try:
+            case.design = replace(design, **changes)
+        except bs.InputError:
+            continue
+        return case
+
+
+def _covered(rng: random.Random, measure: bs.Measure | None, window: float | None) -> bs.Measure:
+    """Return the measure with another window and another treatment of missing values."""
+    assert measure is not None
+    changes: dict[str, Any] = {} if window is None else {"window": window}
+    if measure.may_lack and rng.random() < 0.5:
+        changes["coverage"] = rng.choice([0.0, 0.5, 1.0])
+    return replace(measure, **changes)
 
 
 def _measure(window: str, binary: bool) -> bs.Measure:
@@ -175,11 +243,30 @@ def simulated(case: Case, seed: int) -> Played:
         played.others.append(value)
         return value
 
+    def event_at(streams: Any, numbers: Any, lag: float, clock: int) -> tuple[int, float]:
+        known, _ = unit.event_at(streams, numbers, lag, clock)
+        known = min(known, clock + math.ceil(case.ticks(design)) - 1)
+        played.heard[known].append(len(played.arms) - 1)
+        return known, known - clock - HEARD_BEFORE
+
+    def mature_event(early: Any, number: int, arm: int, window: float) -> None:
+        signals.mature_event(early, number, arm, case.ticks(design))
+
+    def course_of(*parts: Any) -> Course:
+        return _dropping(course.course_of(*parts), case, played)
+
+    def fronts_of(design: bs.Design, world: World) -> fronts.Fronts:
+        of = fronts.fronts_of(design, world)
+        return of._replace(waits=of.waits - 1)
+
     # The loop counts a unit one tick after its window, a store at the end of it.
     window = max(0.0, (design.matures(0.0) or 0.0) - 1.000001 * DAY / case.daily)
     correlation = 0.6 if design.covariates else 0.0
     world = World(case.means, units_per_day=case.daily, correlation=correlation)
     world = world.with_window(window)
+    if case.events is not None:
+        assert world.delay is not None
+        world = replace(world, delay=Delay(world.delay.mean, events=case.events))
     written_out = world.for_outcome(design.outcome, len(design.arms))
     guarded = GuardedRuns.empty(design, {k: tuple(v) for k, v in case.others.items()}, 1)
     metrics = guarded_metrics(design, seed, guarded) if design.guardrails else None
@@ -188,6 +275,10 @@ def simulated(case: Case, seed: int) -> Played:
         mock.patch.object(blocks, "units_of", units_of),
         mock.patch.object(blocks, "outcome_of", outcome_of),
         mock.patch.object(blocks, "draw_covariates", draw_covariates),
+        mock.patch.object(blocks, "event_at", event_at),
+        mock.patch.object(blocks, "mature_event", mature_event),
+        mock.patch.object(blocks, "course_of", course_of),
+        mock.patch.object(blocks, "fronts_of", fronts_of),
     ):
         runs = blocks.WorldBlockRuns(
             design, block_procedure(design), written_out, seed, 1, "plain", metrics
@@ -198,6 +289,27 @@ def simulated(case: Case, seed: int) -> Played:
     played.end, played.winner = int(runs.times[0]), int(runs.winners[0])
     played.removed = frozenset(np.flatnonzero(guarded.removed[0]).tolist())
     return played
+
+
+def _dropping(course: Course, case: Case, played: Played) -> Course:
+    """Return the course of a test in which somebody removes arms after given looks."""
+
+    def conclude(
+        test: Any, marks: Any, arms: Any, pairs: Any, rails: Any,
+        count: int, units: int, clock: float, terms: Any,
+    ) -> tuple[int, int]:  # fmt: skip
+        rows = test, marks, arms, pairs
+        found = course.conclude(*rows, rails, count, units, clock, terms)
+        played.looks += 1
+        arm = case.drops.get(played.looks, NOBODY)
+        is_left = arm != NOBODY and marks[REMOVED][arm] == 0 and count - test[GONE] > 2
+        if is_left and found == (NOBODY, GOES_ON):
+            played.dropped[int(clock)] = arm
+            course.remove(*rows, count, arm, terms)
+            found = course.conclude(*rows, rails, count, units, clock, terms)
+        return found
+
+    return course._replace(conclude=conclude)
 
 
 def difference(case: Case, played: Played) -> str:
@@ -217,8 +329,21 @@ def difference(case: Case, played: Played) -> str:
             every = zip([None, *guardrails], [played.values[number], *its], strict=True)
             for name, value in every:
                 outcome = design.metric_design(name).outcome if name else design.outcome
-                if value != 0.0 or design.measure is None or not outcome.binary:
+                is_event = value != 0.0 or design.measure is None or not outcome.binary
+                if is_event and (name or case.events is None):
                     test.record(names[number], value, metric=name)
+
+        def hear(tick: int) -> None:
+            """Record the events that become known a little before a tick."""
+            clock.advance((1.0 - HEARD_BEFORE) * step)
+            for number in played.heard.get(tick, ()):
+                test.record(names[number], 1.0)
+            clock.advance(HEARD_BEFORE * step)
+
+        def drop(tick: int) -> None:
+            if tick in played.dropped:
+                test.settle()
+                test.drop_arm(design.arms[played.dropped[tick]])
 
         def evaluate(number: int) -> Any:
             """Let users come until one is enrolled; a pause ends once the open block is full."""
@@ -242,6 +367,7 @@ def difference(case: Case, played: Played) -> str:
             if design.measure is None and tick - 1 in at:
                 # The loop counts outcomes that come at once when the next unit arrives.
                 record(at[tick - 1])
+            drop(tick)
             if tick in at:
                 number = at[tick]
                 answer = evaluate(number)
@@ -258,12 +384,13 @@ def difference(case: Case, played: Played) -> str:
                 )
                 if answer.enrolled:
                     return f"tick {tick}: {answer.arm}, but nobody is enrolled in the run"
-            clock.advance(step)
+            hear(tick + 1)
         entries = [entry["action"] for entry in test.audit()]
         if "decide" in entries or "end" in entries:
             return f"{entries[-1]} before the end of the run at {end}"
         if design.measure is None and end - 1 in at:
             record(at[end - 1])
+        drop(end)
         status = test.status()
         wanted: tuple[str, str | None] = ("over", None)
         if played.winner != NOBODY and not is_late:

@@ -119,3 +119,24 @@ def test_events_of_a_short_window_count_by_it() -> None:
         assert test.record("ann", (1.0, 1.0), metric="quality").accepted
         assert test.record("ann", (1.0, 1.0), metric="soon").reason == "late"
         assert test.verify().agrees
+
+
+def test_a_block_is_complete_ahead_once_its_other_arms_have_counted() -> None:
+    """An arm is removed by hand after the units of all other arms have counted in the front."""
+    clock = bs.ManualClock()
+    with bs.open(":memory:", clock=clock, shuffle=lambda _: None) as store:
+        test = store.create("models", design("a", "b", "c"))
+        test.assign_many(["a1", "b1"])
+        for unit in ("a1", "b1"):
+            test.record(unit, (1.0, 4.0), metric="soon")
+        clock.advance("2h")
+        test.settle()
+        test.drop_arm("c")
+        assert [arm.units for arm in test._loaded().state.once.metrics[1].arms] == [1, 1, 0]
+        assert test.assign_many(["a2", "b2"]) == ["a", "b"]
+        for unit in ("a2", "b2"):
+            test.record(unit, (1.0, 4.0), metric="soon")
+        clock.advance("2h")
+        test.settle()
+        assert [arm.units for arm in test._loaded().state.once.metrics[1].arms] == [2, 2, 0]
+        assert test.verify().agrees

@@ -2,20 +2,36 @@
 
 Designs are drawn at random: guardrails, windows, calendar, horizon, futility, cap, batch, and two
 to four arms. Every arm that is dealt, every removal, the decision and its moment are compared, and
-`verify` recomputes the store. `BASCULE_DESIGNS=2000` compares more of them.
+`verify` recomputes the store. `BASCULE_DESIGNS=2000` compares more of them, of each kind.
 """
 
 from __future__ import annotations
 
 import os
+import random
+from collections.abc import Callable
+from typing import Any
 
 import pytest
-from tests.live.random_designs import Case, compare, difference, draw_wider, simulated
+from tests.live.random_designs import (
+    Case,
+    compare,
+    difference,
+    draw_further,
+    draw_wider,
+    simulated,
+)
+from tests.live.random_units import (
+    difference_of_stages,
+    difference_of_units,
+    draw_stages,
+    draw_units,
+)
 
 import bascule as bs
 
 DESIGNS = int(os.environ.get("BASCULE_DESIGNS", "24"))
-PARTS = 4
+PARTS = 4 if DESIGNS < 1000 else 40
 QUICK, *OTHERS = range(PARTS)
 
 
@@ -29,10 +45,49 @@ def test_a_store_and_a_simulation_go_the_same_course(part: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
-def test_so_they_do_with_covariates_deadlines_and_operators(part: int) -> None:
-    """Up to six arms; a test is measured on, paused in the middle of a block, and throttled."""
+@pytest.mark.parametrize("draw", [draw_wider, draw_further])
+def test_so_they_do_with_everything_that_a_design_can_have(
+    draw: Callable[[random.Random], Case], part: int
+) -> None:
+    """Wider: six arms, covariates, deadlines, `measure_on`, pauses, shares of the traffic.
+
+    Further: early signals, metrics with shorter windows, coverage, and removals by hand.
+    """
     count = DESIGNS // PARTS
-    assert compare(part * count, count, draw_wider) == []
+    assert compare(part * count, count, draw) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize(
+    ("draw", "differs"),
+    [(draw_units, difference_of_units), (draw_stages, difference_of_stages)],
+    ids=["units", "stages"],
+)
+def test_so_they_do_if_units_count_one_by_one_or_in_stages(
+    draw: Callable[[random.Random], Case], differs: Callable[[Case, int], str], part: int
+) -> None:
+    count = DESIGNS // PARTS
+    seeds = range(part * count, (part + 1) * count)
+    said = {seed: differs(draw(random.Random(seed)), seed) for seed in seeds}
+    assert [f"{seed}: {words}" for seed, words in said.items() if words] == []
+
+
+@pytest.mark.parametrize("world", [{"units_per_day": 20}, {"missing": 0.1}])
+@pytest.mark.parametrize("rule", [bs.UCB(2), bs.ETC(), bs.Tilt(3)], ids=str)
+def test_what_a_simulation_would_play_otherwise_than_a_store_is_refused(
+    rule: Any, world: dict[str, float]
+) -> None:
+    """Windows of rules that assign one by one, and missing outcomes that count as a value."""
+    (name,) = world
+    measure = bs.Measure("2d", "mean", missing="zero")
+    design = bs.Design(["a", "b"], bs.Gaussian(1), rule, error=0.2, measure=measure)
+    if rule.label == "Tilt_3" and name == "units_per_day":
+        assert bs.simulate(design, [0, 2], 2, world=world).undecided == 0
+        return
+    with pytest.raises(bs.InputError, match="simulated") as refused:
+        bs.simulate(design, [0, 2], 2, world=world)
+    assert refused.value.field == name
 
 
 def test_harm_is_found_by_a_look_that_narrows_no_interval() -> None:

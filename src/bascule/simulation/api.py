@@ -35,7 +35,7 @@ from bascule.simulation.engines.backends.threads import (
     play_all,
 )
 from bascule.simulation.engines.choose import runs_of
-from bascule.simulation.feasible import check_feasible
+from bascule.simulation.feasible import check_feasible, check_simulated
 from bascule.simulation.guardrails import GuardedRuns, metric_means
 from bascule.simulation.random import checked_seed
 from bascule.simulation.recurrent.runs import EngineName
@@ -97,8 +97,8 @@ def simulate(
         the same.
     metrics
         The means of the arms on each other metric of the design, which are drawn independently. A
-        metric that is left out has its baseline as the mean of every arm. A guardrail counts when
-        its unit does, also where its own window is shorter.
+        metric that is left out has its baseline as the mean of every arm. In a world with
+        `units_per_day` a guardrail counts after its own window, if that is shorter than the unit's.
     device
         "cuda" for a GPU.
     precision
@@ -214,22 +214,7 @@ def world_of(
     else:
         raise invalid(f"world must be a World, a dict or a name (got {world!r})")
     written_out = world.for_outcome(outcome, arms)
-    if design.metrics and design.covariates is not None:
-        raise invalid(
-            "covariates are not simulated together with other metrics: leave the metrics out, or "
-            "the covariates",
-        )
-    if world.correlation and design.covariates is None:
-        raise invalid(
-            "correlation belongs to a design with a covariate, and this one has none: leave it "
-            'out, or give the design covariates=[Covariate("name")]',
-        )
-    if design.rule.uses_signals and world.delay is not None and world.delay.events is None:
-        raise InputError(
-            "events",
-            f"{design.rule.label} goes by events of open windows, and the delay of the world does "
-            "not say when they come: give it events, as in Delay(35_000, events=5_000)",
-        )
+    check_simulated(design, world)
     if outcome.recurring:
         check_units_world(world, outcome)
     elif world.arrivals is not None:

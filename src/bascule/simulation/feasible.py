@@ -1,4 +1,4 @@
-"""Checks, before a simulation starts, that its runs can end."""
+"""Checks, before a simulation starts, that a design can be simulated and that its runs can end."""
 
 from __future__ import annotations
 
@@ -37,6 +37,41 @@ def units_limit(design: Design) -> int:
 def units_cap(design: Design) -> int:
     """Return the number of units at which a run ends at the latest."""
     return design.max_units or units_limit(design)
+
+
+def check_simulated(design: Design, world: World) -> None:
+    """Raise an `InputError` for what live tests have and simulations do not, or not together."""
+    if design.metrics and design.covariates is not None:
+        raise invalid(
+            "covariates are not simulated together with other metrics: leave the metrics out, or "
+            "the covariates",
+        )
+    if world.correlation and design.covariates is None:
+        raise invalid(
+            "correlation belongs to a design with a covariate, and this one has none: leave it "
+            'out, or give the design covariates=[Covariate("name")]',
+        )
+    if design.rule.uses_signals and world.delay is not None and world.delay.events is None:
+        raise InputError(
+            "events",
+            f"{design.rule.label} goes by events of open windows, and the delay of the world does "
+            "not say when they come: give it events, as in Delay(35_000, events=5_000)",
+        )
+    has_window = design.measure is not None and design.measure.window is not None
+    if has_window and world.missing:
+        raise invalid(
+            "missing outcomes are not simulated for a design with a measure, in which a unit "
+            "without an outcome counts as the measure says: leave missing out, and give means that "
+            "include such units",
+        )
+    daily = world.units_per_day is not None and world.delay is None
+    if has_window and daily and design.procedure.assigns != "blocks":
+        raise InputError(
+            "units_per_day",
+            f"{design.rule.label} is not simulated with a conversion window, during which a live "
+            "test assigns units as if each pending outcome were its arm's mean: leave "
+            "units_per_day out, or use Tilt(tilt)",
+        )
 
 
 def check_feasible(design: Design, world: World) -> None:

@@ -203,3 +203,25 @@ def test_windows_and_calendars_are_simulated_with_guardrails(name: str) -> None:
     plain = bs.simulate(one, world=world, runs=3, seed=1, metrics=means, engine="plain")
     assert (plain.decision_time == guarded.decision_time[:3]).all()
     assert (plain.units == guarded.units[:3]).all()
+
+
+def test_a_guardrail_with_a_shorter_window_counts_before_its_units() -> None:
+    """Harm is found after hours, although units count after a week."""
+    errors = bs.Metric("errors", bs.Bernoulli(), goal="decrease", margin=0.1, harm="any")
+    found = {}
+    for window in ("1h", "7d"):
+        metric = replace(errors, measure=bs.Measure(window, "any"))
+        week = bs.Measure("7d", "any")
+        one = bs.Design(
+            ["a", "b"], bs.Bernoulli(), bs.Tilt(3), metrics=[metric], measure=week, max_units=3000
+        )
+        world = bs.worlds.World([0.2, 0.2], units_per_day=100)
+        found[window], plain = (
+            bs.simulate(one, world=world, runs=n, seed=1, metrics={"errors": [0.1, 0.6]}, engine=e)
+            for n, e in ((50, None), (2, "plain"))
+        )
+        assert (plain.decision_time == found[window].decision_time[:2]).all()
+        assert (plain.units == found[window].units[:2]).all()
+        assert (found[window].winner == 0).all()
+    assert found["1h"].decision_time.max() < 200
+    assert found["7d"].decision_time.min() > 700

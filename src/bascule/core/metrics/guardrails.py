@@ -50,6 +50,29 @@ def empty_metrics(design: Design) -> tuple[Statistics, ...]:
     return tuple(Statistics.empty(len(design.arms)) for _ in design.metrics)
 
 
+def ahead(design: Design) -> dict[float, tuple[int, ...]]:
+    """Return the metrics that count before their units do, as their windows are shorter.
+
+    The indices of metrics are by the seconds after which they count, the shortest time first.
+
+    >>> import bascule as bs
+    >>> week, hour = bs.Measure("7d", "any"), bs.Measure("1h", "any")
+    >>> failed = bs.Metric("failed", bs.Bernoulli(), margin=0.1, measure=hour)
+    >>> ahead(bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(1), measure=week, metrics=[failed]))
+    {3600.0: (0,)}
+    """
+    window = design.matures(0.0) if design.procedure.counts == "blocks" else None
+    if window is None or design.withholds or design.measure_on:
+        # With a calendar, units count in order of time, each with all its metrics.
+        return {}
+    by_wait: dict[float, tuple[int, ...]] = {}
+    for number, metric in enumerate(design.metrics):
+        if metric.measure is not None and metric.measure.matures(0.0) < window:
+            wait = metric.measure.matures(0.0)
+            by_wait[wait] = (*by_wait.get(wait, ()), number)
+    return dict(sorted(by_wait.items()))
+
+
 def with_lacking(
     design: Design, statistics: Statistics, units: Sequence[int], lacking: Sequence[int]
 ) -> Statistics:

@@ -174,6 +174,9 @@ def take_out(
     state = state._replace(enrolment=state.enrolment._replace(left=len(deal.slots) - handed))
     if state.block.number == deal.number and handed:
         state = close_parts(design, state, deal, now)
+    for place, front in enumerate(state.folding.fronts):
+        if front.folding == deal.number and front.units:
+            state = _close_parts_ahead(design, state, place, deal, now)
     return announced(design, state, now), deal
 
 

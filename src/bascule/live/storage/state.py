@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
+from bascule.core.metrics.guardrails import ahead
 from bascule.core.procedures.base import AnyStatistics, Decision
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.storage.deals import StoredSignals, UnderWay
@@ -186,24 +187,8 @@ class Front(NamedTuple):
 
 
 def fronts_of(design: Design) -> tuple[Front, ...]:
-    """Return the metrics with shorter windows than the primary one, shortest window first.
-
-    >>> import bascule as bs
-    >>> week, hour = bs.Measure("7d", "any"), bs.Measure("1h", "any")
-    >>> failed = bs.Metric("failed", bs.Bernoulli(), margin=0.1, measure=hour)
-    >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(1), measure=week, metrics=[failed])
-    >>> fronts_of(design)[0][:2]
-    (3600.0, (0,))
-    """
-    window = design.matures(0.0) if design.procedure.counts == "blocks" else None
-    if window is None or design.withholds or design.measure_on:
-        # With a calendar, units count in order of time, each with all its metrics.
-        return ()
-    by_wait: dict[float, list[int]] = {}
-    for number, metric in enumerate(design.metrics):
-        if metric.measure is not None and metric.measure.matures(0.0) < window:
-            by_wait.setdefault(metric.measure.matures(0.0), []).append(number)
-    return tuple(Front(wait, tuple(by_wait[wait])) for wait in sorted(by_wait))
+    """Return the metrics with shorter windows than the primary one, shortest window first."""
+    return tuple(Front(wait, metrics) for wait, metrics in ahead(design).items())
 
 
 class Folding(NamedTuple):

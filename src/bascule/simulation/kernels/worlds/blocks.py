@@ -6,7 +6,8 @@ next block goes by the blocks folded in so far. Open blocks and their units wait
 length is a power of two. Nobody is assigned while the cap leaves no room for a batch, or the units
 under way suffice for the horizon: their outcomes are awaited, and time goes on as if units were
 assigned. A rule that uses early signals also goes by the events of open blocks that are known so
-far. A guardrail counts when the unit does. `core.course` has what ends a test, and when.
+far. A guardrail counts when the unit does, or after its own window if that is shorter
+(`worlds.fronts`). `core.course` has what ends a test, and when.
 """
 
 from __future__ import annotations
@@ -18,9 +19,8 @@ import numpy as np
 
 from bascule.core.course import course_of
 from bascule.core.course_rows import (
-    GONE,
+    AHEAD,
     HELD,
-    REMOVED,
     UNTIL,
     Course,
     CourseScope,
@@ -60,6 +60,13 @@ from bascule.simulation.kernels.guards import (
     room_for_test,
     seed_guards,
 )
+from bascule.simulation.kernels.worlds.fronts import (
+    Fronts,
+    due_in,
+    front_steps,
+    fronts_of,
+    next_due,
+)
 from bascule.simulation.kernels.worlds.ring import (
     BEGIN,
     END,
@@ -67,10 +74,13 @@ from bascule.simulation.kernels.worlds.ring import (
     MISSING,
     READY,
     Covariates,
+    Dealt,
+    Place,
     Ring,
     add_to_pending,
     close_block,
-    strike,
+    concluding,
+    room_for_ring,
 )
 from bascule.simulation.kernels.worlds.signals import (
     FRONT,
@@ -95,9 +105,7 @@ from bascule.simulation.kernels.worlds.unit import (
     source_of,
     units_of,
 )
-from bascule.simulation.random import (
-    seed_stream,
-)
+from bascule.simulation.random import seed_stream
 from bascule.simulation.recurrent.runs import EngineName
 from bascule.simulation.runs import WorldRuns, ring
 from bascule.simulation.worlds.world import World
@@ -112,6 +120,8 @@ class WorldLoop(NamedTuple):
     """Whether outcomes are adjusted by covariates."""
     signals: bool
     """Whether the rule uses early signals, the events of windows that are still open."""
+    ahead: bool
+    """Whether guardrails with shorter windows count before their units do."""
 
 
 def build(
@@ -120,14 +130,16 @@ def build(
 ) -> Kernel:  # fmt: skip
     """Build the loop for one kind of evidence, and for guardrails with the given kinds.
 
-    A loop that does not adjust outcomes, or has no signals or guardrails, takes None in their
-    place.
+    A loop that does not adjust outcomes, or has no signals, guardrails or fronts, takes None in
+    their place.
     """
-    (draw, mean_and_gap, arrival), adjusts, signals = compiled_for
+    (draw, mean_and_gap, arrival), adjusts, signals, ahead_too = compiled_for
     start, choose, begin, may_begin, fold = course[:5]
-    conclude, announce = course.conclude, course.announce
+    announce, harmful_arm = course.announce, course.harmful_arm
+    conclude = concluding(course, len(kinds) > 0)
     observe, spread, guarded = family.observe, family.spread, len(kinds) > 0
     observe_guard: Any = observer_of(kinds) if guarded else None
+    fold_front = front_steps(course, observe_guard)
 
     def play(
         arms: FloatArray,
@@ -147,6 +159,7 @@ def build(
         regrets: FloatArray,
         given_covariates: Covariates,
         early: Early,
+        fronts: Fronts,
     ) -> None:
         made_of = fingerprint  # noqa: F841
         (seed, first_run, runs), control = chunk, columns.control
@@ -174,9 +187,13 @@ def build(
                     sums[i] = 0.0
             if signals:
                 clear_signals(early)
+            if ahead_too:
+                for i in range(fronts.folded.size):
+                    fronts.folded[i] = 0
             units, clock, counted, shown = 0, 0, 0, 0
-            opened, folded = 0, 0
+            opened, folded, latest = 0, 0, 0
             size, dealt, left, front, share, ready = 0, 0, 0, 0, 0, 0
+            last = True
             enrols, tries, until = True, True, 0
             regret = 0.0
             winner, ended = NOBODY, GOES_ON
@@ -226,7 +243,7 @@ def build(
                         left -= 1
                         if size == 0:
                             # All arms of the block were removed, so it has no units.
-                            close_block(blocks, at, units, ready, left)
+                            close_block(blocks, at, Dealt(units, latest, ready, left))
                             opened += 1
                     else:
                         # No unit is enrolled until the next block is added to the statistics.
@@ -235,6 +252,9 @@ def build(
                             next_time = blocks[folded & turn, READY] if folded < opened else until
                             if until > clock:
                                 next_time = min(next_time, until)
+                            if ahead_too:
+                                due_ahead = next_due(fronts, ring, opened, world)
+                                next_time = int(min(float(next_time), due_ahead))
                             clock = max(clock, next_time - 1)
                 if enrols and dealt < size:
                     arm = slots[dealt]
@@ -256,13 +276,13 @@ def build(
                         known_at, wait = event_at(streams, world, early.lags[arm], clock)
                         expect_event(early, units, opened, known_at, wait)
                     # Blocks are counted in order, so none is ready before an earlier one.
-                    ready = max(ready, seen_at)
+                    ready, latest = max(ready, seen_at), clock + 1
                     regret += gap
                     assigned[arm] += 1.0
                     units += 1
                     dealt += 1
                     if dealt == size:
-                        close_block(blocks, opened & turn, units, ready, left)
+                        close_block(blocks, opened & turn, Dealt(units, latest, ready, left))
                         opened += 1
                 if enrols or folded < opened or until > clock:
                     clock += 1
@@ -300,9 +320,10 @@ def build(
                             observe(arms[arm], value)
                             if guarded:
                                 for rail in range(len(guards.seeds)):
-                                    rails.arms[rail][arm][BLOCK_UNITS] += 1.0
-                                    value = values[1 + rail, unit & turn]
-                                    observe_guard(guards, rail, arm, value)
+                                    if not ahead_too or fronts.of_rails[rail] < 0:
+                                        rails.arms[rail][arm][BLOCK_UNITS] += 1.0
+                                        value = values[1 + rail, unit & turn]
+                                        observe_guard(guards, rail, arm, value)
                     last, end = blocks[due, FOLLOWING] == 0, blocks[due, END]
                     fold(test, marks, arms, pairs, rails, count, counted, end, last, terms)
                     if adjusts:
@@ -311,24 +332,34 @@ def build(
                     if last:
                         ahead = -rounds * due_share * each / (due_share + 1.0)
                         add_to_pending(pending, count, due_front, ahead, -0.5 * rounds * each)
-                        gone = 0.0
-                        if guarded:
-                            gone = test[GONE]
-                        winner, ended = conclude(
-                            test, marks, arms, pairs, rails, count, counted, float(clock), terms
-                        )
+                        winner, ended, size, opened = conclude(
+                            test, marks, arms, pairs, rails, ring, slots, sizes, count, counted,
+                            clock, Place(dealt, size, opened), Dealt(units, latest, ready, left),
+                            terms,
+                        )  # fmt: skip
                         until = 0
                         if test[HELD] != NOBODY:
                             until = math.ceil(test[UNTIL])
-                        if guarded and test[GONE] > gone and size > 0:
-                            is_open = dealt < size
-                            size = strike(slots, sizes, marks[REMOVED], dealt, size)
-                            if is_open and dealt == size:
-                                close_block(blocks, opened & turn, units, ready, left)
-                                opened += 1
                     folded += 1
                     # Try again: the next batch may be smaller, or the horizon further away.
                     tries = True
+                if ahead_too:
+                    for number in range(fronts.waits.size):
+                        while (
+                            winner == NOBODY
+                            and ended == GOES_ON
+                            and due_in(fronts, number, ring, opened, world) <= clock
+                        ):
+                            ends = blocks[fronts.folded[number] & turn, FOLLOWING] == 0
+                            fold_front(fronts, number, ring, guards, count, terms)
+                            # A test is judged between batches of the primary metric.
+                            if last and (ends or harmful_arm(test, marks, rails, count) != NOBODY):
+                                winner, ended, size, opened = conclude(
+                                    test, marks, arms, pairs, rails, ring, slots, sizes, count,
+                                    counted, clock, Place(dealt, size, opened),
+                                    Dealt(units, latest, ready, left), terms,
+                                )  # fmt: skip
+                                tries = True
                 if winner == NOBODY:
                     winner = announce(test, float(clock))
             if control[STOP] != 0:
@@ -362,10 +393,12 @@ class WorldBlockRuns(WorldRuns):
         self.signals = MODES[procedure.early_signals], procedure.slack, world.delay
         self.drawn = drawn_covariates(design, world)
         self.spreads = spreads_of(world)
+        self.fronts = fronts_of(design, world)
         self.compiled_for = WorldLoop(
             units_of(world),
             design.covariates is not None,
             has_signals(MODES[procedure.early_signals], world.delay),
+            guarded is not None and self.fronts.waits.size > 0,
         )
         kinds = guarded.kinds if guarded else ()
         withholds = self.terms.least > 0.0 or self.terms.week > 0.0
@@ -383,6 +416,7 @@ class WorldBlockRuns(WorldRuns):
         source, guards, metrics = source_of(self.world), None, 1
         if self.guarded is not None:
             guards = self.guarded.room(source, self.first_run, chunk)
+            guards.rails.numbers[:, AHEAD] = self.fronts.of_rails >= 0
             metrics += len(self.guarded.seeds)
         # In a loop that is not compiled, NumPy warns of arithmetic modulo 2^64.
         with np.errstate(over="ignore"):
@@ -392,12 +426,7 @@ class WorldBlockRuns(WorldRuns):
                 np.empty(self.arms),
                 np.empty(self.arms),
                 np.empty(self.largest_block, np.int64),
-                Ring(
-                    owners=np.empty(length, np.int64),
-                    values=np.empty((metrics, length)),
-                    blocks=np.empty((length, FOLLOWING + 1), np.int64),
-                    pending_clocks=np.empty(len(pairs)),
-                ),
+                room_for_ring(length, metrics, len(pairs)),
                 self.arms,
                 chunk,
                 self.terms,
@@ -409,6 +438,9 @@ class WorldBlockRuns(WorldRuns):
                 self._room_for_covariates(length) if self.compiled_for.adjusts else None,
                 room_for_signals(*self.signals, self.arms, length)
                 if self.compiled_for.signals
+                else None,
+                self.fronts._replace(folded=self.fronts.folded.copy())
+                if self.compiled_for.ahead
                 else None,
             )
 

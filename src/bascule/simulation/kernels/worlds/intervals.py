@@ -49,9 +49,7 @@ from bascule.simulation.kernels.worlds.unit import (
     source_of,
     units_of,
 )
-from bascule.simulation.random import (
-    seed_stream,
-)
+from bascule.simulation.random import seed_stream
 from bascule.simulation.runs import WorldRuns, ring
 from bascule.simulation.worlds.world import World
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from bascule.core.course_rows import GONE, REMOVED, Course, Terms
 from bascule.core.types import FloatArray, IntArray
 from bascule.simulation.kernels.covariates import DrawnCovariates
 from bascule.simulation.kernels.worlds.signals import SHARE
@@ -12,9 +15,30 @@ MISSING = -1
 """The arm of a unit whose outcome never comes."""
 
 
-BEGIN, END, READY, FOLLOWING = range(SHARE + 1, SHARE + 5)
+BEGIN, END, FILLED, READY, FOLLOWING = range(SHARE + 1, SHARE + 6)
 """Further columns of a block under way, after those of `worlds.signals`: its first unit, the unit
-after its last, the time when it is complete, and how many blocks of its batch follow."""
+after its last, the time after which its last unit came, the time when it is complete, and how many
+blocks of its batch follow."""
+
+
+class Dealt(NamedTuple):
+    """The units so far, the latest one's time, when all outcomes are known, and blocks to follow.
+
+    The last number is that of the blocks of the batch after the open one.
+    """
+
+    units: int
+    latest: int
+    ready: int
+    left: int
+
+
+class Place(NamedTuple):
+    """How many units of the open block have come, its size, and the number of blocks before it."""
+
+    taken: int
+    size: int
+    opened: int
 
 
 class Ring(NamedTuple):
@@ -28,6 +52,12 @@ class Ring(NamedTuple):
     """A row for each block."""
     pending_clocks: FloatArray
     """For each pair of arms, what the blocks under way will add to its clock (its information)."""
+
+
+def room_for_ring(length: int, metrics: int, pairs: int) -> Ring:
+    """Return empty arrays for the outcomes and the blocks under way."""
+    owners, blocks = np.empty(length, np.int64), np.empty((length, FOLLOWING + 1), np.int64)
+    return Ring(owners, np.empty((metrics, length)), blocks, np.empty(pairs))
 
 
 class Covariates(NamedTuple):
@@ -51,21 +81,54 @@ def add_to_pending(pending: FloatArray, count: int, front: int, ahead: float, ev
             at += 1
 
 
-def close_block(blocks: IntArray, at: int, units: int, ready: int, left: int) -> None:
-    """Write a block's end, the time when it is complete, and the blocks left in its batch."""
-    blocks[at, END] = units
-    blocks[at, READY] = ready
-    blocks[at, FOLLOWING] = left
+def close_block(blocks: IntArray, at: int, dealt: Dealt) -> None:
+    """Write a block's end, the times when it is filled and complete, and the blocks that follow."""
+    blocks[at, END] = dealt.units
+    blocks[at, FILLED] = dealt.latest
+    blocks[at, READY] = dealt.ready
+    blocks[at, FOLLOWING] = dealt.left
 
 
-def strike(slots: IntArray, sizes: FloatArray, removed: IntArray, dealt: int, size: int) -> int:
-    """Take removed arms out of the rest of a batch; return the new size of the open block."""
-    kept = dealt
-    for i in range(dealt, size):
+def strike(
+    ring: Ring, slots: IntArray, sizes: FloatArray, removed: IntArray, place: Place, dealt: Dealt
+) -> tuple[int, int]:
+    """Take removed arms out of the rest of a batch, and close its open block if that completes it.
+
+    Return the new size of the open block, and the number of blocks that were opened so far.
+    """
+    taken, size, opened = place
+    kept = taken
+    for i in range(taken, size):
         if removed[slots[i]] == 0:
             slots[kept] = slots[i]
             kept += 1
     for arm in range(sizes.size):
         if removed[arm] != 0:
             sizes[arm] = 0.0
-    return kept
+    if taken < size and kept == taken:
+        close_block(ring.blocks, opened & (ring.owners.size - 1), dealt)
+        opened += 1
+    return kept, opened
+
+
+def concluding(course: Course, guarded: bool) -> Any:
+    """Return `conclude` of a course, followed by `strike` if it has removed an arm."""
+
+    def conclude(
+        test: FloatArray, marks: IntArray, arms: FloatArray, pairs: FloatArray, rails: Any,
+        ring: Ring, slots: IntArray, sizes: FloatArray, count: int, units: int, clock: int,
+        place: Place, dealt: Dealt, terms: Terms,
+    ) -> tuple[int, int, int, int]:  # fmt: skip
+        _, size, opened = place
+        gone = 0.0
+        if guarded:
+            gone = test[GONE]
+        winner, ended = course_conclude(
+            test, marks, arms, pairs, rails, count, units, float(clock), terms
+        )
+        if guarded and test[GONE] > gone and size > 0:
+            size, opened = strike(ring, slots, sizes, marks[REMOVED], place, dealt)
+        return winner, ended, size, opened
+
+    course_conclude = course.conclude
+    return conclude
