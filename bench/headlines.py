@@ -43,7 +43,7 @@ AMOUNT: dict[str, Any] = {
 SHARE: dict[str, Any] = {
     "outcome": bs.Bernoulli(),
     "baseline": 0.2,
-    "lift": 1.0,
+    "lift": 0.1,
     "units_per_day": 30,
     "deadline_days": 84,
 }
