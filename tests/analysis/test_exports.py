@@ -13,6 +13,8 @@ from bascule.analysis.log.reading import Question
 
 pd = pytest.importorskip("pandas")
 
+pytestmark = pytest.mark.slow
+
 N = 600
 RNG = np.random.default_rng(8)
 ARM = RNG.integers(2, size=N)

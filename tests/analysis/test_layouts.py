@@ -11,6 +11,8 @@ import pytest
 import bascule as bs
 from bascule.analysis.log.reading import Question
 
+pytestmark = pytest.mark.slow
+
 
 def asked(*given: Any, **options: Any) -> Question:
     with pytest.raises(Question) as caught:

@@ -13,6 +13,8 @@ import pytest
 import bascule as bs
 from bascule.analysis.log.reading import Question
 
+pytestmark = pytest.mark.slow
+
 
 def trial() -> Any:
     """A randomised trial: baseline columns, a score with gaps, and the distance to the clinic."""

@@ -127,6 +127,7 @@ def test_units_whose_outcomes_keep_coming(capsys: pytest.CaptureFixture[str]) ->
     assert (data["guarantee"], data["engine"]) == ("gaussian", "fast")
 
 
+@pytest.mark.slow
 def test_radius_and_stop_are_options(capsys: pytest.CaptureFixture[str]) -> None:
     world = ["--means", "0", "3", "--runs", "5", "--json"]
     _, out, _ = run(capsys, "simulate", "--radius", "mixture", "--stop", "mixture", *world)

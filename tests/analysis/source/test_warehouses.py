@@ -11,6 +11,8 @@ import pytest
 import bascule as bs
 
 pd = pytest.importorskip("pandas")
+
+pytestmark = pytest.mark.slow
 ibis = pytest.importorskip("ibis")
 sqlglot = pytest.importorskip("sqlglot")
 

@@ -245,6 +245,7 @@ async def _look(service: Service) -> None:
         await app.state.calls.close()
 
 
+@pytest.mark.slow
 def test_a_plan_of_an_absurd_lift_is_refused_and_the_next_one_made(service: Service) -> None:
     usual = {"outcome": {"kind": "gaussian", "sigma": 5}, "baseline": 20, "lift": "50%"}
     with service.caller("viewer") as caller:
@@ -278,6 +279,7 @@ def test_one_key_cannot_keep_the_planner_from_others() -> None:
     assert asyncio.run(use()) == (5 - MOST_OF_ONE, MOST_ASKED - 1)
 
 
+@pytest.mark.slow
 def test_a_plan_whose_client_hangs_up_is_ended(service: Service) -> None:
     url = httpx.URL(service.url)
     body = b'{"baseline": "10%", "lift": "0.3%"}'

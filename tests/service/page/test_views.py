@@ -220,6 +220,7 @@ def test_a_test_that_guardrails_end_claims_nothing_about_its_primary_metric() ->
     assert said[1].startswith("the guardrails decide; an arm worse by 1 or more on slow")
 
 
+@pytest.mark.slow
 def test_an_even_split_is_forecast_as_it_is_planned_with_the_same_window() -> None:
     """Units that are enrolled while windows are open cost as much as those that decide."""
     design, request = (
