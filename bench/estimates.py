@@ -22,6 +22,9 @@ from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.theory.unbiased import unbiased_difference
 
+PART = 100
+"""Number of tests that a process plays at a time."""
+
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 
 
@@ -63,6 +66,12 @@ def rows() -> list[tuple[str, bs.Design, float, Draw, Draw]]:
     ]
     capped = bs.Design(arms, share, bs.Tilt(3), error=0.05, sides=1, max_units=300)
     listed.append(("bets, no horizon, cap of 300 units", capped, 0.2, coin(0.3), coin(0.5)))
+    slow = bs.Tilt(3, effect=0.25, power=0.9, futility=0.2)
+    larger = bs.Design(arms, some, slow, error=0.05, sides=1)
+    listed += [
+        ("estimated spread, futility, half the effect", larger, gap, normal(0.0), normal(gap))
+        for gap in (0.25, 0.125)
+    ]
     return listed
 
 
@@ -96,22 +105,32 @@ def median_of(estimates: np.ndarray) -> tuple[float, float]:
     return float(median), float(high - low) / 2
 
 
-def measured(at: int, runs: int) -> str:
-    """Return a row of the table."""
-    name, design, gap, mine, theirs = rows()[at]
-    rng = np.random.default_rng(at)
-    unbiased, plain, reasons = [], [], []
-    for _ in range(runs):
+Ended = tuple[float, float, str]
+"""The estimate at the end of a test, the plain difference, and why the test has ended."""
+
+
+def some(at: int, part: int) -> list[Ended]:
+    """Return the ends of some tests of a row."""
+    _, design, _, mine, theirs = rows()[at]
+    rng = np.random.default_rng([at, part])
+    ends: list[Ended] = []
+    for _ in range(PART):
         seen, reason = ended(design, (mine, theirs), rng)
         estimate = unbiased_difference(design, seen, 1, 0, is_over=True)
-        plain.append(seen.arms[1].mean - seen.arms[0].mean)
-        unbiased.append(plain[-1] if estimate is None else estimate)
-        reasons.append(reason)
-    shares = [reasons.count(one) / runs for one in ("decided", "futility", "cap")]
+        plain = seen.arms[1].mean - seen.arms[0].mean
+        ends.append((plain if estimate is None else estimate, plain, reason))
+    return ends
+
+
+def row_of(at: int, ends: list[Ended]) -> str:
+    """Return a row of the table."""
+    name, _, gap, *_ = rows()[at]
+    unbiased, plain, reasons = zip(*ends, strict=True)
+    shares = [reasons.count(one) / len(ends) for one in ("decided", "futility", "cap")]
     found = " | ".join(f"{100 * share:.0f} %" for share in shares)
     (median, doubt), (raw, _) = (median_of(np.array(some) / gap) for some in (unbiased, plain))
     small = float(np.mean(np.array(unbiased) < gap))
-    error = (small * (1.0 - small) / runs) ** 0.5
+    error = (small * (1.0 - small) / len(ends)) ** 0.5
     return (
         f"| {name} | {gap:g} | {found} | {median:.3f} ± {doubt:.3f} | "
         f"{100 * small:.1f} ± {100 * error:.1f} % | {raw:.3f} |"
@@ -129,8 +148,11 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|---|")
     chosen = [at for at, (name, *_) in enumerate(rows()) if asked.only in name]
     with ProcessPoolExecutor(asked.processes) as pool:
-        for row in pool.map(measured, chosen, [asked.runs] * len(chosen)):
-            print(row, flush=True)
+        jobs = {
+            at: [pool.submit(some, at, part) for part in range(asked.runs // PART)] for at in chosen
+        }
+        for at, parts in jobs.items():
+            print(row_of(at, [end for part in parts for end in part.result()]), flush=True)
 
 
 if __name__ == "__main__":
