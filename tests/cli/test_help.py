@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import typer
 
-from bascule.cli.main import app, main
+from bascule.cli.main import application, main
 
 LONGEST = 80
 """Lines, at most, that `--help` of a command prints on a terminal of 80 columns."""
@@ -34,7 +34,7 @@ def test_the_help_of_every_command_is_short(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    commands = list(paths(typer.main.get_command(app)))
+    commands = list(paths(typer.main.get_command(application())))
     assert len(commands) > 40
     helps = {path: printed(capsys, *path, "--help") for path in commands}
     lengths = {path: len(text.splitlines()) for path, text in helps.items()}

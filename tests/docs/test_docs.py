@@ -16,7 +16,7 @@ import pytest
 import typer
 
 import bascule
-from bascule.cli.main import app
+from bascule.cli.main import application
 from bascule.core.design import Design
 from bascule.core.metrics.measure import Measure
 from bascule.core.options import options_of
@@ -185,7 +185,7 @@ def _option_table(found: re.Match[str]) -> str:
 def test_reference_has_every_command_with_its_options_and_no_others() -> None:
     page = (DOCS / "using" / "command-line.md").read_text(encoding="utf-8")
     page = re.sub(r"```{command-options} (\w+)\n```", _option_table, page)
-    commands: dict[str, Any] = vars(typer.main.get_command(app))["commands"]
+    commands: dict[str, Any] = vars(typer.main.get_command(application()))["commands"]
     named = []
     documented: dict[str, set[str]] = {}
     for section in re.split(r"^## ", page, flags=re.MULTILINE)[1:]:

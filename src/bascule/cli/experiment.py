@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import typer
 
+from bascule.cli.steer import sync_command
 from bascule.cli.support.console import confirm, print_line, print_rows
 from bascule.cli.support.declared import declared, named, read
 from bascule.cli.support.designs import AS_JSON, JSON, option, switch
@@ -362,3 +363,6 @@ def _change(location: str, name: str, verb: str, **options: Any) -> None:
         test = opened.get(name)
         methodcaller(verb, **options)(test)
         show_status(test)
+
+
+app.command("sync")(sync_command)

@@ -7,7 +7,8 @@ import gc
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from importlib import import_module
 from io import TextIOWrapper
 from typing import Any, NoReturn
 
@@ -15,8 +16,6 @@ import typer
 from typer.core import TyperGroup
 
 from bascule import __version__
-from bascule.cli import analyze, audit, experiment, frontier, paper, plan, simulate, steer, unit
-from bascule.cli.operation import backup, demo, key, mcp, serve
 from bascule.cli.support.console import INTERRUPTED, note
 from bascule.core.errors import InputError, StoreError
 from bascule.core.inputs.checks import is_grouped
@@ -36,33 +35,33 @@ HELP_OPTIONS = ["--help", "-h"]
 NOT_A_CHOICE = re.compile(r"'([^']*)' is not one of (.*)")
 """The parser's message for a value that is not among the choices."""
 
-Command = typer.Typer | Callable[..., Any]
-
-PANELS: dict[str, dict[str, Command]] = {
+PANELS = {
     "Every day": {
-        "plan": plan.command,
-        "serve": serve.command,
-        "experiment": experiment.app,
-        "analyze": analyze.command,
-        "steer": steer.command,
-        "simulate": simulate.command,
-        "demo": demo.command,
-        "key": key.app,
+        "plan": "plan:command",
+        "serve": "operation.serve:command",
+        "experiment": "experiment:app",
+        "analyze": "analyze:command",
+        "steer": "steer:command",
+        "simulate": "simulate:command",
+        "demo": "operation.demo:command",
+        "key": "operation.key:app",
     },
     "Operation": {
-        "unit": unit.app,
-        "backup": backup.backup,
-        "restore": backup.restore,
-        "doctor": backup.doctor,
-        "mcp": mcp.command,
+        "unit": "unit:app",
+        "backup": "operation.backup:backup",
+        "restore": "operation.backup:restore",
+        "doctor": "operation.backup:doctor",
+        "mcp": "operation.mcp:command",
     },
     "Research": {
-        "frontier": frontier.command,
-        "audit": audit.command,
-        "paper": paper.command,
+        "frontier": "frontier:command",
+        "audit": "audit:command",
+        "paper": "paper:command",
     },
 }
-"""Commands, and groups of them, in the order in which `bascule` lists them."""
+"""Commands, and groups of them, in the order in which `bascule` lists them: module and name."""
+
+COMMANDS = {name for commands in PANELS.values() for name in commands}
 
 
 class Commands(TyperGroup):
@@ -70,24 +69,7 @@ class Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         """Return the names of the commands in the order of their panels."""
-        return [name for commands in PANELS.values() for name in commands]
-
-
-app = typer.Typer(
-    name="bascule",
-    help="Adaptive A/B tests that balance their cost against the time to a proven decision.",
-    cls=Commands,
-    no_args_is_help=True,
-    context_settings={"help_option_names": HELP_OPTIONS},
-    pretty_exceptions_enable=False,
-)
-experiment.app.command("sync")(steer.sync_command)
-for _panel, _commands in PANELS.items():
-    for _name, _command in _commands.items():
-        if isinstance(_command, typer.Typer):
-            app.add_typer(_command, name=_name, rich_help_panel=_panel)
-        else:
-            app.command(_name, rich_help_panel=_panel)(_command)
+        return [name for panel in PANELS.values() for name in panel if name in self.commands]
 
 
 def _print_version(wanted: bool) -> None:
@@ -96,7 +78,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: bool = typer.Option(
         False,
@@ -109,6 +90,30 @@ def _options(
     """Adaptive A/B tests that balance their cost against the time to a proven decision."""
 
 
+def application(only: str | None = None) -> typer.Typer:
+    """Return the command line, or what of it the command `only` needs, which loads faster."""
+    app = typer.Typer(
+        name="bascule",
+        help="Adaptive A/B tests that balance their cost against the time to a proven decision.",
+        cls=Commands,
+        no_args_is_help=True,
+        context_settings={"help_option_names": HELP_OPTIONS},
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_options)
+    for panel, commands in PANELS.items():
+        for name, place in commands.items():
+            if only not in (None, name):
+                continue
+            module, _, variable = place.partition(":")
+            command = getattr(import_module(f"bascule.cli.{module}"), variable)
+            if isinstance(command, typer.Typer):
+                app.add_typer(command, name=name, rich_help_panel=panel)
+            else:
+                app.command(name, rich_help_panel=panel)(command)
+    return app
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; a mistake of the user's becomes one line on standard error and exit code 2."""
     atexit.register(_skip_garbage_collection)
@@ -119,7 +124,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # A terminal that lacks a sign such as the plus-minus shows a question mark instead.
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
-    command = typer.main.get_command(app)
+    first = arguments_given[0] if arguments_given else ""
+    command = typer.main.get_command(application(first if first in COMMANDS else None))
     _hide_types(command)
     try:
         code = command.main(

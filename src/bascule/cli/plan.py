@@ -39,6 +39,8 @@ Answer = tuple[Any, Callable[[], "Report"]]
 GARBAGE = 100_000
 """New objects between garbage collections: loading code makes many, which all stay in use."""
 
+LINEAR_ALGEBRA = "scipy.linalg"
+
 PARAMETERS = parameters(OUTCOMES)
 
 FORMS = named(
@@ -83,6 +85,16 @@ VERBOSE = named(
 def command(**options: Any) -> None:
     """Which design to run, how long it will take, and what it will cost."""
     gc.set_threshold(GARBAGE)
+    # Numba loads SciPy's linear algebra, which no loop of a plan uses, if it finds it.
+    sys.modules.setdefault(LINEAR_ALGEBRA, None)  # type: ignore[arg-type]
+    try:
+        _command(options)
+    finally:
+        if sys.modules[LINEAR_ALGEBRA] is None:
+            del sys.modules[LINEAR_ALGEBRA]
+
+
+def _command(options: Mapping[str, Any]) -> None:
     files = {name: options.get(name) for name in FILES}
     as_json = "json" in options
     prepare_files(**files)

@@ -1,24 +1,8 @@
-"""Research: the paper's results, comparisons and audits of rules, static populations, rivals."""
+"""Research: the paper's results, comparisons and audits of rules, static populations, rivals.
 
-from __future__ import annotations
+The names are listed in `__init__.pyi`; each is loaded when it is first used.
+"""
 
-from bascule.research.comparison.audit import Audit, AuditRow, audit
-from bascule.research.comparison.frontier import Frontier, frontier
-from bascule.research.static import Look, Static, look, smallest_gap
-from bascule.research.variants import BoundedUnits, ETCPrinted, UCBBernstein, UnitMeans
+import lazy_loader
 
-__all__ = [
-    "Audit",
-    "AuditRow",
-    "BoundedUnits",
-    "ETCPrinted",
-    "Frontier",
-    "Look",
-    "Static",
-    "UCBBernstein",
-    "UnitMeans",
-    "audit",
-    "frontier",
-    "look",
-    "smallest_gap",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -10,7 +10,7 @@ import typer
 
 from bascule import InputError, PlanRequest
 from bascule.cli import plan as command
-from bascule.cli.main import app
+from bascule.cli.main import application
 from bascule.core.metrics.metric import metric_of
 from bascule.core.options import NUMBERS
 from bascule.planning.request.options import PLAN, PlanOptions
@@ -52,7 +52,7 @@ OTHERS = {"outcome", "arms", "sample", "cap"}
 
 def parsed(*arguments: str) -> dict[str, Any]:
     """Options of `bascule plan` as its parser reads them."""
-    parser = typer.main.get_command(app).commands["plan"]  # type: ignore[attr-defined]
+    parser = typer.main.get_command(application()).commands["plan"]  # type: ignore[attr-defined]
     found = parser.make_context("plan", [*arguments]).params.items()
     return {name: value for name, value in found if value not in (None, [], ())}
 
