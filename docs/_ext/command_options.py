@@ -10,12 +10,12 @@ from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 
-from bascule.cli.main import app as commands
+from bascule.cli.main import application
 
 
 def option_table(name: str) -> list[str]:
     """Return the options of a command as the lines of a table in Markdown."""
-    command = typer.main.get_command(commands).commands[name]  # type: ignore[attr-defined]
+    command = typer.main.get_command(application()).commands[name]  # type: ignore[attr-defined]
     lines = ["| option | meaning | default |", "|---|---|---|"]
     for option in command.params:
         if option.name in ("help", "help_all") or not option.opts[0].startswith("-"):
