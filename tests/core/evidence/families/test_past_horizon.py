@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import bascule as bs
+from bascule.core.evidence.families.estimated_spread import observe as observe_numerator
 from bascule.core.evidence.families.following_bets import FOLLOWING_BETS
+from bascule.core.evidence.families.ratio import BLOCK_PER
 from bascule.core.evidence.families.rows import BLOCK_UNITS
 from bascule.core.outcomes import Pair
 from bascule.core.procedures.base import Procedure
@@ -46,6 +48,13 @@ def shown(procedure: Procedure, seen: Statistics) -> tuple[Any, ...]:
     """Return the interval, the decision and the ending of a test."""
     _, low, high = procedure.differences(seen)[0]
     return low, high, procedure.winner(seen), procedure.end_reason(seen)
+
+
+def observe_rate(arm: Any, value: float) -> None:
+    """Add a unit with this numerator, 0 or 1, and a denominator of 1."""
+    observe_numerator(arm, value)
+    for k, product in enumerate((1.0, value, 1.0, value, value, 1.0)):
+        arm[BLOCK_PER + k] += product
 
 
 def build(observe: Any, fold: Any, digest: str) -> Any:
@@ -90,7 +99,7 @@ def test_interval_and_decision_stand_past_the_horizon(name: str, lift: float) ->
     assert high > before[1] / outcome.scale
 
 
-@pytest.mark.parametrize("name", ["within limits", "known spread", "flat", "estimated"])
+@pytest.mark.parametrize("name", FAMILIES)
 def test_a_million_blocks_past_the_end_change_nothing(name: str) -> None:
     outcome, options = FAMILIES[name]
     design = bs.Design(["a", "b"], outcome, bs.Tilt(1, **options), error=0.1)
@@ -101,7 +110,8 @@ def test_a_million_blocks_past_the_end_change_nothing(name: str) -> None:
     rows, params = procedure.rows(seen), procedure.params
     arms, pairs = (np.array(one) for one in rows)
     floors = np.zeros(len(params.floors))
-    loop = compile_loop(build, family.observe, steps.fold)
+    observe = observe_rate if procedure.outcome.pairs else family.observe
+    loop = compile_loop(build, observe, steps.fold)
     loop(arms, pairs, params._replace(floors=floors), BLOCKS)
     after = procedure.steps.interval(arms, pairs, 2, 0, 1, params)
     before = procedure.steps.interval(*rows, 2, 0, 1, params)
