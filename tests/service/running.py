@@ -132,6 +132,11 @@ class Program:
         """The memory that it uses now with its workers, in kB."""
         return sum(self._memory(one, "VmRSS") for one in (self.process.pid, *self.workers()))
 
+    def processor(self) -> float:
+        """The seconds of processor time that it has used so far, without its workers."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
     def _memory(self, process: int, field: str) -> int:
         status = Path(f"/proc/{process}/status").read_text()
         return int(re.search(rf"{field}:\s+(\d+) kB", status)[1])  # type: ignore[index]

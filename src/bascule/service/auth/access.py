@@ -34,6 +34,7 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
@@ -334,10 +335,18 @@ async def _in_session(request: Request) -> Caller:
 
 
 async def session_of(state: State, token: str) -> Session | None:
-    """Find a token's session in the store, and remember the token as known; None if not found."""
-    session: Session | None = await state.calls.short(
-        keys.find_session, state.store, token, time.time()
-    )
+    """Find a token's session in the store, and remember the token as known; None if not found.
+
+    Tokens that are not known are looked up one after the other, and after requests about units:
+    anybody can make them up.
+    """
+    look = partial(state.calls.short, keys.find_session, state.store, token, time.time())
+    if token in state.recent_tokens:
+        session: Session | None = await look()
+    else:
+        async with state.unknown_sessions:
+            await state.unit_requests.wait_for_turn()
+            session = await look()
     if session is not None:
         state.recent_tokens.add(token)
     return session

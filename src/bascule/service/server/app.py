@@ -12,6 +12,7 @@ store wait for the disk: in endpoints they go through `app.state.calls`, and cha
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
@@ -97,6 +98,7 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
     app.state.rates = Buckets(settings.rate, settings.rate)
     # Tokens of sessions that were valid at their last use: they only exempt from rate limits.
     app.state.recent_tokens = Recent(MOST_CALLERS)
+    app.state.unknown_sessions = asyncio.Lock()
     app.state.description = SharedRead(
         lambda: app.state.calls.compute(lambda: encode(app.openapi())), b""
     )
