@@ -228,7 +228,8 @@ def lifts(runs: int, wrong_runs: int) -> None:
 
     First with an interval of the control's mean, then from the interval of the difference.
     """
-    print("| test | with the control's interval | of its own | no lift | lift | twice | trend |")
+    kinds = "with an interval of the control | from the difference"
+    print(f"| test | {kinds} | no lift | lift | twice | trend |")
     print("|---" * 7 + "|")
     for cell in LIFTED:
         shown, _ = play(cell, 0.05, cell.effect, runs, 1.0)
