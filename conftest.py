@@ -35,6 +35,8 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 EXIT_CODE = re.compile(r"^\[exit code (\d+)\]\n?", re.MULTILINE)
 SECONDS = 120
 SLOW_PAGE = "<!-- test: slow -->\n"
+SLOW_EXAMPLES = ("bascule.planning.rollout.plan_rollout",)
+"""Examples in docstrings that compile loops which take long."""
 SHELL = set("|&;<>$`")
 """What only a shell understands."""
 
@@ -165,6 +167,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     Meanwhile another process compiles those of README.md, which many pages and tests use too.
     """
+    for item in items:
+        if item.name in SLOW_EXAMPLES:
+            item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: not item.nodeid.startswith("tests/docs/"))
 
 

@@ -11,7 +11,6 @@ from bascule.core.errors import InfeasibleError, InputError, invalid
 from bascule.core.gaps import rival_gaps
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
-from bascule.simulation.recurrent.exponential_sum import LONGEST
 from bascule.simulation.worlds.world import World
 from bascule.theory.prediction.predict import with_known_spread
 from bascule.theory.prediction.straight_path import (
@@ -31,7 +30,7 @@ HOPELESS = 10
 
 def units_limit(design: Design) -> int:
     """Return the number of units at which a run without a cap ends: fewer if outcomes recur."""
-    return LONGEST if design.outcome.recurring else UNITS_LIMIT
+    return design.outcome.most_units or UNITS_LIMIT
 
 
 def units_cap(design: Design) -> int:
@@ -85,9 +84,10 @@ def check_feasible(design: Design, world: World) -> None:
 
 def _check_arriving(design: Design, world: World) -> None:
     """Raise `InputError` if a test in which units arrive one by one would not decide."""
-    if design.outcome.recurring and (design.max_units or 0) > LONGEST:
+    most_units = design.outcome.most_units
+    if most_units is not None and (design.max_units or 0) > most_units:
         raise invalid(
-            f"max_units must be at most {LONGEST} to simulate Recurrent outcomes "
+            f"max_units must be at most {most_units} to simulate {design.outcome!r} "
             f"(got {design.max_units})",
         )
     if design.procedure.has_horizon:

@@ -79,7 +79,7 @@ def trace(design: Design, means: Sequence[float], seed: int = 0, run: int = 0) -
     seed, run = checked_seed(seed), checked_seed(run, "run")
     if design.metrics:
         raise InputError("metrics", "trace shows the primary metric alone: leave metrics out")
-    if design.procedure.counts == "stages":
+    if not design.procedure.supports("trace"):
         remedy = (
             "use simulate, or look at the means of a stage"
             if design.procedure.assigns == "hash"

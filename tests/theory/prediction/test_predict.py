@@ -66,6 +66,7 @@ def test_coins_are_predicted_from_the_best_mean(
     check(predict(design, means[0] - means[1], best=means[0]), measured, WITHIN_FOR_BETS)
 
 
+@pytest.mark.slow
 def test_outcomes_within_limits_are_predicted_from_their_noise() -> None:
     design = bs.Design(["a", "b"], bs.Bounded(0, 1), bs.Tilt(3), error=0.05, sides=1)
     # From means around 1/2 such outcomes deviate by 0.2.
@@ -114,6 +115,7 @@ def test_several_arms_are_predicted_within_a_tenth(rule: bs.design.Rule) -> None
     assert expected.time_until(0.9) == pytest.approx(late, rel=0.15)
 
 
+@pytest.mark.slow
 def test_several_arms_with_bets_are_predicted_within_a_tenth() -> None:
     design = bs.Design(list("abc"), bs.Bernoulli(), bs.Tilt(3), error=0.05, sides=1)
     expected = predict(design, (0.1, 0.1), best=0.3)

@@ -44,6 +44,9 @@ class Outcome(Declared, Limits, ABC):
     lacks: ClassVar[tuple[str, ...]] = ()
     """Options of designs and plans, and other uses, that the model does not support."""
 
+    most_units: ClassVar[int | None] = None
+    """Maximum number of units of a simulated test; None for the limit of all simulations."""
+
     binary: ClassVar[bool] = False
     """Whether an outcome is 0 or 1, so that a mean is a probability."""
 

@@ -29,6 +29,7 @@ class Recurrent(Outcome):
     ] = 1.0
     kind: Literal["recurrent"] = field(default="recurrent", kw_only=True, repr=False)
     recurring: ClassVar[bool] = True
+    most_units: ClassVar[int] = 10**8
     example: ClassVar[str] = "Recurrent(sigma_unit, sigma_noise)"
 
     def __post_init__(self) -> None:

@@ -170,6 +170,11 @@ class Signals(NamedTuple):
     """Whether an event is a bad outcome."""
 
 
+LACKED_BY_STAGES = ("trace", "maturing", "unit diagnostics")
+"""What procedures that count stages do not support: to be played unit by unit, to wait for a unit's
+outcome, and diagnostics of single outcomes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Procedure(ABC):
     """How a test proceeds: how units are assigned, outcomes are counted and decisions are made.
@@ -198,6 +203,16 @@ class Procedure(ABC):
         """Set the kind of a class that states none to `OWN_STEPS`."""
         if "kind" not in cls.__dict__:
             cls.kind = OWN_STEPS
+
+    @classmethod
+    def supports(cls, feature: str) -> bool:
+        """Return whether what needs a single outcome of each unit applies to the procedure.
+
+        >>> from bascule.core.procedures.recurrent import RecurrentProcedure
+        >>> RecurrentProcedure.supports("trace")
+        False
+        """
+        return cls.counts != "stages" or feature not in LACKED_BY_STAGES
 
     # Facts
 

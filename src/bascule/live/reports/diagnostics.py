@@ -57,7 +57,7 @@ def diagnostics_of(
     connection: Connection, stored: Loaded, level: float, now: float
 ) -> tuple[Diagnostic, ...]:
     """Return every diagnostic that the data of an experiment allow."""
-    if stored.design.procedure.counts == "stages":
+    if not stored.design.procedure.supports("unit diagnostics"):
         return drift_of(connection, stored, level)
     periods = linearised_periods(list(_periods(connection, stored)))
     allocation = _allocation(connection, stored)

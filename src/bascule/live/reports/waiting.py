@@ -125,7 +125,7 @@ def stalled_since(test: Loaded, now: float) -> str | None:
     units, since = marks[0]
     if units < STALLED_UNITS:
         return None
-    if test.design.procedure.counts == "stages" or state.folding.folded < units:
+    if not test.design.procedure.supports("maturing") or state.folding.folded < units:
         return None
     wait = test.design.matures(0.0) or 0.0
     if now - since < max(STALLED_DAYS * DAY, 2.0 * wait, since - test.created):

@@ -361,7 +361,7 @@ class Rows(NamedTuple):
 def oldest_waiting(connection: Connection, loaded: Loaded) -> float | None:
     """Return when the oldest unit that has not counted was enrolled, or None if there is none."""
     state = loaded.state
-    if loaded.design.procedure.counts == "stages" or state.pending <= 0:
+    if not loaded.design.procedure.supports("maturing") or state.pending <= 0:
         return None
     rows = Rows(connection, loaded.id).assigned_from(state.folding.folded, 1)
     return rows[0].time if rows else None

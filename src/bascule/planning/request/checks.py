@@ -18,7 +18,6 @@ from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import DIRECTION, Goal, Metric, check_metrics
 from bascule.planning.request.fields import RequestFields
 from bascule.planning.request.options import Lift
-from bascule.simulation.recurrent.exponential_sum import LONGEST
 
 
 def arm_names(
@@ -235,7 +234,7 @@ def checked_covariate(request: RequestFields) -> Covariate | None:
 def check_deadline(request: RequestFields) -> None:
     """Raise an error if the deadline is too short, or more units arrive than can be simulated."""
     arms, deadline_days = len(request.names), request.deadline_days
-    limit = LONGEST if request.outcome.recurring else MOST_UNITS
+    limit = request.outcome.most_units or MOST_UNITS
     come = request.units_per_day * deadline_days
     if come > limit:
         raise InputError(

@@ -120,10 +120,10 @@ def outcome_of(sample: Sample) -> Outcome:
     >>> outcome_of(Sample.of([0, 1] * 10)), outcome_of(Sample.of([0, 2] * 10)).estimated
     (Bernoulli(), True)
     """
-    if sample.zero_or_one and not sample.recurring:
-        return Bernoulli()
     if sample.recurring:
         return Recurrent(sample.sigma_unit, sample.sigma_noise)
+    if sample.zero_or_one:
+        return Bernoulli()
     return Numeric(_varying(sample))
 
 

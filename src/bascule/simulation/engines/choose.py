@@ -46,7 +46,7 @@ class PlainRuns(Runs):
     ) -> None:
         super().__init__(design if guarded else replace(design, metrics=()), world, seed, runs)
         label = design.rule.label
-        if design.procedure.counts == "stages":
+        if not design.procedure.supports("trace"):
             raise InputError("rule", f"{label} counts by stages in a way that no engine can play")
         calendar = design.withholds and world.units_per_day is not None
         if calendar or not world.plain_for(design.outcome):

@@ -21,10 +21,11 @@ import numpy as np
 
 from bascule.core.errors import InputError, invalid
 from bascule.core.inputs import checks
+from bascule.core.outcomes.recurrent import Recurrent
 from bascule.core.types import FloatArray
 
 FINEST, COARSEST = 1e-7, 1e-2
-LONGEST = 10**8
+LONGEST = Recurrent.most_units
 """Maximum horizon: a node close to 1 has a rounding error of 1e-16, so its power there has one of
 1e-8, which is finer than the finest accuracy."""
 

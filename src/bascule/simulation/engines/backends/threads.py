@@ -82,7 +82,7 @@ def _call_steps(played: Runs, runs: int) -> None:
     """Play a few runs uncompiled: a division by zero in a rule's function then has a traceback."""
     design = replace(played.design, metrics=(), decides="primary")
     means = tuple(played.means.tolist())
-    if design.procedure.counts != "stages":
+    if design.procedure.supports("trace"):
         for run in range(min(runs, CALLED_RUNS)):
             steps = steps_of(design, means, int(played.seed), run)
             for _ in islice(steps, CALLED_UNITS):
