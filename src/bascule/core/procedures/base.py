@@ -206,12 +206,7 @@ class Procedure(ABC):
 
     @classmethod
     def supports(cls, feature: str) -> bool:
-        """Return whether what needs a single outcome of each unit applies to the procedure.
-
-        >>> from bascule.core.procedures.recurrent import RecurrentProcedure
-        >>> RecurrentProcedure.supports("trace")
-        False
-        """
+        """Return whether a use applies, of those that need a single outcome of each unit."""
         return cls.counts != "stages" or feature not in LACKED_BY_STAGES
 
     # Facts
@@ -431,11 +426,7 @@ class Procedure(ABC):
         """Return the next block, which is fixed before its outcomes are known."""
         self._refuse("assigns unit by unit: use next_arm and record, or Tilt(tilt)")
 
-    def block_by_signals(
-        self,
-        statistics: Statistics,
-        signals: Signals,
-    ) -> Block:
+    def block_by_signals(self, statistics: Statistics, signals: Signals) -> Block:
         """Return the next block, which also depends on events in windows that are still open."""
         return self.next_block(statistics)
 
