@@ -156,11 +156,12 @@ def test_pages_are_answered_one_by_one_and_wait_for_units() -> None:
             turns.append(turn)
 
         counting = asyncio.create_task(count())
-        with unit_requests.first():
-            since = time.monotonic()
-            # All wait for one render, and none is answered in the same turn as another.
-            await asyncio.gather(*(view() for _ in range(10)))
-            assert time.monotonic() - since >= PATIENCE
+        unit_requests.active = 1
+        since = time.monotonic()
+        # All wait for one render, and none is answered in the same turn as another.
+        await asyncio.gather(*(view() for _ in range(10)))
+        assert time.monotonic() - since >= PATIENCE
+        unit_requests.active = 0
         assert work.runs == 1
         assert len(set(turns)) == 10
         since = time.monotonic()
@@ -174,10 +175,11 @@ def test_pages_are_answered_one_by_one_and_wait_for_units() -> None:
 
 def test_one_who_hangs_up_while_waiting_does_not_hold_up_the_next() -> None:
     async def play(_: SharedRenders, unit_requests: UnitRequests) -> None:
-        with unit_requests.first():
-            waiting = [asyncio.create_task(unit_requests.wait_for_turn()) for _ in range(3)]
-            await asyncio.sleep(0)
-            waiting[0].cancel()
+        unit_requests.active = 1
+        waiting = [asyncio.create_task(unit_requests.wait_for_turn()) for _ in range(3)]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        unit_requests.active = 0
         await asyncio.gather(*waiting[1:])
         assert waiting[0].cancelled()
 

@@ -128,7 +128,8 @@ class Keyring:
 
     async def refresh(self, age: float = FRESH) -> None:
         """Read the keys unless that was done less than `age` seconds ago."""
-        await self._keys.ahead_of(age)
+        if not self._keys.is_fresh(age):
+            await self._keys.newer_than(time.monotonic() - age)
 
     def forget(self) -> None:
         """Read the keys again at the next request."""
@@ -136,8 +137,7 @@ class Keyring:
 
     def fresh(self, key: str) -> Key | None:
         """Return the given key if it is valid and was read within the last second; else None."""
-        is_old = self._keys.is_older_than(time.monotonic() - FRESH)
-        return None if is_old else self.find(key)
+        return self.find(key) if self._keys.is_fresh(FRESH) else None
 
     async def verify(self, key: str) -> Key | None:
         """Return the given key if it is valid, also one created a moment ago; else None."""

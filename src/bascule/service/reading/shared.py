@@ -79,7 +79,8 @@ class ExperimentCache:
     async def find(self, name: str) -> Summary:
         """The experiment of a name; raises if there is none."""
         now = time.monotonic()
-        await self._entries.ahead_of(FRESH)
+        if not self._entries.is_fresh(FRESH):
+            await self._entries.newer_than(now - FRESH)
         entry = self._entries.value.get(name)
         if entry is None:
             # Another program may have created it a moment ago.
@@ -99,7 +100,9 @@ class ExperimentCache:
 
         Covariates that are not given are taken from the context, as far as they are there.
         """
-        entry = await self.find(name)
+        entry = self._entries.value.get(name)
+        if entry is None or not self._entries.is_fresh(FRESH):
+            entry = await self.find(name)
         if context is not None and covariates is None:
             declared = [covariate.name for covariate in entry.design.covariates or ()]
             covariates = {key: context[key] for key in declared if key in context} or None

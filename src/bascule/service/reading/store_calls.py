@@ -152,18 +152,18 @@ class SharedRead(Generic[Result]):
         self._changed_at = float("-inf")
         self._renewal: asyncio.Task[None] | None = None
 
-    async def ahead_of(self, age: float) -> Result:
-        """Return the value, at most `age` seconds old; read it again in time for later callers.
+    def is_fresh(self, age: float) -> bool:
+        """Whether the value is at most `age` seconds old; begin to read it again in time.
 
         Whoever asks when half of the time has passed begins the next reading and does not wait, so
         that nobody does while callers come often.
         """
         now = time.monotonic()
         if self.is_older_than(now - age):
-            return await self.newer_than(now - age)
+            return False
         if self._reading is None and self.is_older_than(now - age / 2):
             self._renewal = asyncio.create_task(self._renew())
-        return self.value
+        return True
 
     async def _renew(self) -> None:
         # A reading that fails is tried again by the next caller, who gets the error.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from bascule.service.responses import unavailable
 
@@ -28,15 +28,6 @@ class UnitRequests:
         self.active = 0
         """The number of small requests about units that are being answered."""
         self._waiting: deque[tuple[asyncio.Future[None], float]] = deque()
-
-    @contextmanager
-    def first(self) -> Iterator[None]:
-        """Count a request about a unit that is answered inside this block."""
-        self.active += 1
-        try:
-            yield
-        finally:
-            self.active -= 1
 
     async def wait_for_turn(self) -> None:
         """Wait until no unit is waited for, and then for a turn of the event loop of one's own."""

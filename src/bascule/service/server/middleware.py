@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bascule.core.errors import InputError, StoreError
-from bascule.service.auth.access import COOKIE, given_key, session_of
+from bascule.service.auth.access import COOKIE, VALID_KEY, given_key, session_of
 from bascule.service.auth.rate_limits import Buckets, source
 from bascule.service.reading.turns import UnitRequests
 from bascule.service.responses import OFREP_PATH, Problem, problem_of, refusal, unavailable
@@ -35,8 +35,8 @@ HEADERS = [
 ]
 NOT_KEPT = (b"cache-control", b"no-store")
 
-OF_UNITS = ("/assign", "/outcomes")
-"""Ends of the paths of requests about a unit, which go before all others while they are small."""
+OF_UNITS, OF_FLAGS = ("/assign", "/outcomes"), f"{OFREP_PATH}/"
+"""Ends and beginning of the paths of requests about a unit, which go first if they are small."""
 
 PROBES = ("/healthz", "/readyz")
 """Paths that are answered at once, so that they say how long the event loop takes."""
@@ -72,20 +72,23 @@ class RequestMiddleware:
             await self._app(scope, receive, send)
             return
         if self._goes_first(scope):
-            with self._unit_requests.first():
+            self._unit_requests.active += 1
+            try:
                 await self._answer(scope, receive, send, goes_first=True)
+            finally:
+                self._unit_requests.active -= 1
         else:
             await self._answer(scope, receive, send, goes_first=scope["path"] in PROBES)
 
     def _goes_first(self, scope: Scope) -> bool:
-        """Whether a request is a small one about a unit, with a key that is known to be valid."""
+        """Whether a request is a small one about a unit, with a valid key, which is noted."""
         path = scope["path"]
-        is_of_unit = path.endswith(OF_UNITS) or path.startswith(f"{OFREP_PATH}/")
-        if scope["method"] != "POST" or not is_of_unit:
+        is_of_unit = path.endswith(OF_UNITS) or path.startswith(OF_FLAGS)
+        if scope["method"] != "POST" or not is_of_unit or not 0 <= _length(scope) <= LARGE:
             return False
         key = given_key(scope)
-        is_small = 0 <= _length(scope) <= LARGE
-        return is_small and key is not None and self._state.keys.fresh(key) is not None
+        scope[VALID_KEY] = None if key is None else self._state.keys.fresh(key)
+        return scope[VALID_KEY] is not None
 
     def _in_turns(self, receive: Receive) -> Receive:
         """Let each part of a body be read when it is its turn."""
