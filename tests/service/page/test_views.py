@@ -69,6 +69,26 @@ def test_two_arms_are_compared_as_what_the_second_adds(decided: Experiment) -> N
     assert (low.value, high.value) == pytest.approx((100 * effect.low, 100 * effect.high))
 
 
+def test_a_chart_begins_with_the_first_outcomes_and_needs_two_moments() -> None:
+    clock = bs.ManualClock()
+    design = bs.Design(["a", "b"], bs.Numeric(), bs.Tilt(1), reports="always")
+    test = bs.open(":memory:", clock=clock).create("revenue", design)
+    for unit in range(12):
+        test.assign(unit)
+        test.record(unit, float(unit))
+        if unit == 5:
+            (chart,) = effect_charts(test.status(), test.history(), Amounts.of(design.outcome))
+            assert chart.rows
+            assert not chart.is_drawn
+            assert not allocation_chart(test.status(), test.history()).is_drawn
+            clock.advance("1h")
+    (chart,) = effect_charts(test.status(), test.history(), Amounts.of(design.outcome))
+    assert chart.is_drawn
+    for _, difference, low, high in (row.cells for row in chart.rows):
+        assert difference.value is not None
+        assert (low.value, high.value, low.text) == (None, None, "–")
+
+
 def test_shares_make_a_hundred_and_follow_the_leader(decided: Experiment) -> None:
     chart = allocation_chart(decided.status(), decided.history())
     for row in chart.rows:

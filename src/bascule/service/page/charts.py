@@ -49,6 +49,11 @@ class Chart:
     columns: tuple[str, ...]
     rows: tuple[ChartRow, ...]
 
+    @property
+    def is_drawn(self) -> bool:
+        """Whether there are rows of two moments, so that there is an axis of time."""
+        return len({row.time for row in self.rows}) > 1
+
 
 def points_for(arms: int) -> int:
     """Return how many points of the history a page shows, for a number of arms.
@@ -98,7 +103,7 @@ def effect_charts(status: Status, history: Sequence[HistoryPoint], amounts: Amou
                 amounts.difference_unit if amounts.binary else "",
                 (names.index(mine),),
                 (_progress(status), "Difference", "Lower bound", "Upper bound"),
-                tuple(row for row in rows if row.cells[2].value is not None),
+                rows,
             )
         )
     return charts
@@ -151,13 +156,13 @@ def _latest(rows: Sequence[ChartRow]) -> list[str]:
 
 
 def _effect_row(point: HistoryPoint, effect: Effect, mine: str, amounts: Amounts) -> ChartRow:
-    cells = []
+    """Return the difference with its bounds, which leave a gap while there is no interval."""
     bounds = effect.of(mine).interval
     width = bounds[2] - bounds[1]
-    open_ended = not known(width)
-    for value in bounds:
-        shown = None if open_ended else amounts.factor * value
-        cells.append(Cell(UNKNOWN if open_ended else amounts.signed(value, width), shown))
+    cells = [Cell(amounts.signed(bounds[0], width), amounts.factor * bounds[0])]
+    for end in bounds[1:]:
+        shown = amounts.factor * end if known(width) else None
+        cells.append(Cell(UNKNOWN if shown is None else amounts.signed(end, width), shown))
     return _row(point, (Cell(count(point.matured), float(point.matured)), *cells))
 
 

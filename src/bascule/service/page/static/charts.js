@@ -92,7 +92,7 @@
     const cells = Array.from(row.cells).map(function (cell) { return cell.textContent; });
     const unit = chart.dataset.unit;
     note.textContent = chart.dataset.kind === "interval"
-      ? cells[0] + ": " + cells[2] + " (" + cells[3] + " to " + cells[4] + ") " + unit
+      ? cells[0] + ": " + cells[2] + (row.cells[3].dataset.value === undefined ? " (no interval yet) " : " (" + cells[3] + " to " + cells[4] + ") ") + unit
       : cells[0] + ": " + read(chart).names.map(function (name, i) { return name + " " + cells[i + 2]; }).join(", ");
     note.hidden = false;
   }
@@ -118,11 +118,13 @@
   const WIDEST = 3;
 
   function settledRange(plot) {
-    const [times, high, low] = plot.data, now = times.length - 1;
+    const now = plot.data[0].length - 1;
+    /* Without an interval yet, the estimates alone are drawn. */
+    const [times, high, low] = plot.data[1][now] === null ? [plot.data[0], plot.data[3], plot.data[3]] : plot.data;
     const widest = WIDEST * (high[now] - low[now]);
     let least = 0, most = 0;
     times.forEach(function (_, i) {
-      if (high[i] - low[i] <= widest) { most = Math.max(most, high[i]); least = Math.min(least, low[i]); }
+      if (high[i] !== null && high[i] - low[i] <= widest) { most = Math.max(most, high[i]); least = Math.min(least, low[i]); }
     });
     const room = 0.1 * (most - least || 1);
     return [least - room, most + room];
