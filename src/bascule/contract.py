@@ -110,7 +110,7 @@ def check_design(design: Design, means: Sequence[float], seed: int = 1) -> tuple
     True
     """
     checked = checked_means(means, len(design.arms), design.outcome)
-    omitted = ONE_OUTCOME if design.procedure.counts == "stages" else ()
+    omitted = () if design.procedure.supports("trace") else ONE_OUTCOME
     checks = {name: check for name, check in CHECKS.items() if name not in omitted}
     return tuple(name for name, check in checks.items() if check(design, checked, seed))
 
@@ -238,7 +238,7 @@ def _trace(design: Design, means: tuple[float, ...], seed: int) -> bool:
     if design.procedure.assigns == "hash":
         return False
     capped = replace(design, max_units=design.max_units or 3000)
-    staged = capped.procedure.counts == "stages"
+    staged = not capped.procedure.supports("trace")
     if staged:
         capped = replace(capped, max_units=min(200, capped.max_units or 200))
     played = simulate(capped, means, runs=RUNS, seed=seed, engine="plain" if staged else None)

@@ -60,7 +60,7 @@ def even_split(request: PlanRequest) -> Rule:
     >>> even_split(PlanRequest())
     Tilt(tilt=1.0, effect=None, batch=1)
     """
-    return ETC(stop="mixture") if request.outcome.recurring else tilted(request, 1.0)
+    return tilted(request, 1.0) if request.outcome.supports("tilt") else ETC(stop="mixture")
 
 
 def soonest(request: PlanRequest) -> Rule:
@@ -141,7 +141,7 @@ def candidates(request: PlanRequest, rules: Iterable[Rule] = ()) -> tuple[Rule, 
     ['Tilt_1', 'Tilt_3']
     """
     looked_at: list[Rule]
-    if request.outcome.recurring:
+    if not request.outcome.supports("tilt"):
         looked_at = [UCB(alpha, radius="mixture", stop="mixture") for alpha in ALPHAS]
         looked_at.append(even_split(request))
     else:
