@@ -109,7 +109,7 @@ def analyze_each(
     progress: Progress | None = None,
     **options: Any,
 ) -> LogCollection:
-    """Analyse each test in a log of many, whose column `test` says which test a row belongs to.
+    """Analyse every test in a log of many tests; column `test` has the test of each row.
 
     The other options are those of `analyze` on columns, the decision, the assignment and looks.
     Each test has the whole error. `progress` is called after each test.

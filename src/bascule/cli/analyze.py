@@ -159,7 +159,7 @@ def _asked(log: str, options: Mapping[str, Any]) -> dict[str, Any]:
     asked["metrics"] = [LogMetric(**_metric(line)) for line in further] or None
     for name, value in (_metric(first) if first else {}).items():
         if asked.get(name) is not None:
-            raise InputError(name, f"{name} stands in --metric and as an option: drop one of them")
+            raise InputError(name, f"{name} is given in --metric and as an option: leave one out")
         asked[name] = value
     return asked
 
@@ -215,7 +215,7 @@ def _outcome(options: Mapping[str, Any]) -> Outcome | None:
 
 
 def _weights(given: list[str]) -> list[float] | dict[str, list[float]]:
-    """Weights as numbers, or by the times from which on they held.
+    """Return the weights of the arms, or a dict of them by the time from which they hold.
 
     >>> _weights(["90", "10"]), _weights(["2026-03-02=50:50", "2026-03-09T12:00=10:90"])
     ([90.0, 10.0], {'2026-03-02': [50.0, 50.0], '2026-03-09T12:00': [10.0, 90.0]})

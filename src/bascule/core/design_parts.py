@@ -206,7 +206,7 @@ def check_control(control: object, arms: Sequence[str]) -> None:
 
 
 def widened(outcome: Outcome) -> Outcome:
-    """Return the outcome model after adjustment, which widens the limits by `REACH` widths."""
+    """Return the outcome model with wider limits, as adjusted outcomes may lie beyond them."""
     if not outcome.limited:
         return outcome
     margin = REACH * outcome.scale / 2

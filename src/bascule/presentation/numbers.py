@@ -161,7 +161,7 @@ def count(value: float) -> str:
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """Format a number with some significant digits, and all those before the decimal point.
+    """Format a number with `digits` significant digits; whole digits are never rounded away.
 
     >>> number(1234567.0), number(0.000123456), number(-3.0), number(None)
     ('1,234,567', '0.0001235', '−3', '–')

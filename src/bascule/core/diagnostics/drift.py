@@ -251,7 +251,7 @@ def late_outcomes(
     apart = late_cells.totals / np.maximum(
         late_cells.units, 1.0
     ) - prompt_cells.totals / np.maximum(prompt_cells.units, 1.0)
-    # The variance if equally many outcomes of each arm and period were late, chosen at random.
+    # Variance of the difference if the late outcomes of each cell were drawn at random from it.
     variance = float(np.sum(weights * variances_of(*pooled)))
     smaller = min(prompt_cells.units[weights > 0.0].sum(), late_cells.units[weights > 0.0].sum())
     if variance <= (FEWEST_HITS if pooled.zero_or_one else 0.0) or smaller < FEWEST_UNITS:

@@ -299,7 +299,7 @@ def sizes_of(deal: Deal, arms: int) -> tuple[int, ...]:
 
 
 def with_events(early: Early, sizes: tuple[int, ...], events: Sequence[int]) -> Early:
-    """Return the numbers of early events, with `events` added for the blocks of these sizes.
+    """Return early events by block size, with further ones in blocks of `sizes` added.
 
     >>> with_events(with_events((), (1, 2), (0, 3)), (1, 2), (0, -1))
     (((1, 2), (0, 2)),)

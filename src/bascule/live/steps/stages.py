@@ -76,9 +76,9 @@ def _check_missing(design: Design) -> None:
         if measure.period is not None and measure.least_coverage > 0.0:
             raise InputError(
                 "coverage",
-                f'periods without a value are not counted, so nothing says how many "'
-                f'{measure.aggregate}" values are made up: use "sum", or give coverage=0 if a '
-                "period without events is an outcome as good as any",
+                f'a period without events counts as a value that nobody measured with "'
+                f'{measure.aggregate}", and how many there are is not known: use "sum", or give '
+                "coverage=0 to accept any number of them",
             )
         if measure.missing == "exclude" and not name:
             raise invalid(

@@ -41,7 +41,7 @@ Struck = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Deal:
-    """A dealt block of a test in blocks: for each of its parts, the arms of the slots in order.
+    """A dealt block; `parts` has the arm of each slot, in order, for every part of the block.
 
     `struck` has the arms dropped while the block was handed out, each with the slot from which on
     it gets no units. `used` has the inputs that set the sizes, in tests with early signals; of

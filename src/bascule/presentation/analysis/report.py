@@ -306,7 +306,7 @@ def _excluded(counts: Iterable[tuple[str, int]]) -> list[str]:
 
 
 def _figures(analysis: Analysis) -> tuple[Drawable, ...]:
-    """Return figures of the present differences, and of each day's if the log has days."""
+    """Return a figure of the differences, and one of them by day if the log has several days."""
     course = (analysis,) if len(analysis.days) > 1 and not analysis.segments else ()
     return (*standing_intervals(analysis), *course)
 

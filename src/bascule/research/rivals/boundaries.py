@@ -27,7 +27,7 @@ class PairTest(NamedTuple):
 
     @property
     def counts(self) -> FloatArray:
-        """The numbers of pairs from 1 to the planned one."""
+        """Numbers of pairs after each look: 1 to `pairs`."""
         return np.arange(1.0, self.pairs + 1.0)
 
 
