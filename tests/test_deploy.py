@@ -6,6 +6,7 @@ import inspect
 import re
 import shutil
 import subprocess
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,12 @@ def test_the_container_file_is_well_formed() -> None:
     for line in lines:
         if line[0] == "COPY" and "--from" not in line[1]:
             assert all((ROOT / name).exists() for name in line[1].split()[:-1])
+    # The build imports what a service does, which keeps its bytecode.
+    imported = re.search(r'-c "import (bascule.*?)"', text)
+    assert imported is not None
+    ours = [name for name in imported[1].split(", ") if name.startswith("bascule")]
+    assert len(ours) > 1
+    assert all(find_spec(name) for name in ours)
     variables = set(re.findall(r"(BASCULE_\w+)=", text))
     extras = set(re.search(r"'\.\[(.*)\]'", text)[1].split(","))  # type: ignore[index]
     project = (ROOT / "pyproject.toml").read_text("utf-8")

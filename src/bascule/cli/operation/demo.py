@@ -223,8 +223,8 @@ def _compare(console: Console, simulated: AsyncResult[dict[str, Simulation]], ru
     )
     if later > 0:
         console.print(
-            "\nLater, and cheaper: while the adaptive test goes on, most visitors already get the "
-            "better\nbutton. What it loses includes the days that it takes longer."
+            "\nLater, and cheaper: while the adaptive test goes on, most visitors already get\n"
+            "the better button. What it loses includes the days that it takes longer."
         )
 
 
