@@ -142,16 +142,16 @@ def draw_analysis(folder):
     """Draw the figure of the log on the page of logs, as `bascule analyze --figure` does."""
     import numpy as np
 
-    random = np.random.default_rng(0)
+    random = np.random.default_rng(5)
     day = np.repeat(np.arange(14), 400)
     variant = random.choice(["control", "green"], 5600)
     start = np.datetime64("2026-03-01T00:00:00")
     seconds = (86_400 * (day + random.random(5600))).astype("timedelta64[s]")
-    bought = (random.random(5600) < np.where(variant == "green", 0.16, 0.10)).astype(int)
+    bought = (random.random(5600) < np.where(variant == "green", 0.15, 0.10)).astype(int)
     log = {"user_id": range(5600), "variant": variant, "ts": start + seconds, "bought": bought}
     answer = bs.analyze(log, "bought", assigned=bs.Assigned(weights=[1, 1]))
     assert answer.decision is not None
-    assert (answer.decision.name, answer.decided) == ("green", "2026-03-13")
+    assert (answer.decision.name, answer.decided) == ("green", "2026-03-11")
     (folder / "analysis.svg").write_bytes(rendered(answer.plot(), "svg"))
 
 

@@ -75,18 +75,21 @@ def test_a_published_figure_stands_in_the_row_that_repeats_it() -> None:
 
 def test_the_page_on_other_tools_has_the_same_figures() -> None:
     text = (ROOT / "docs/using/comparison.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (.+) \| .+ \| (0\.\d{3}) \| ([\d,]+) \|$", text, re.MULTILINE)
+    row = r"^\| (.+) \| .+ \| (0\.\d{3}) \| ([\d,]+) \| ([\d.]+) \|$"
     names = {
         "fixed size": "fixed",
         "group sequential, 14 looks (Spotify's kind)": "group sequential, 14 looks, linear",
         "GAVI (Eppo's kind)": "GAVI",
-        "mSPRT, effect stated (Netflix's kind)": "mSPRT, effect 0.2",
-        "bascule, planned (tilt 1)": "Tilt_1, effect 0.2, horizon",
+        "bascule, planned, even split (tilt 1)": "Tilt_1, effect 0.2, horizon",
+        "bascule, planned, tilt 3": "Tilt_3, effect 0.2, horizon",
     }
+    rows = re.findall(row, text, re.MULTILINE)
     assert [name for name, *_ in rows] == list(names)
-    for name, power, units in rows:
+    for name, *shown in rows:
         figures = recorded()["sequential"][names[name]]
-        assert (power, units) == (f"{figures['at 0.2'].mean:.3f}", f"{figures['units'].mean:,.0f}")
+        units = figures["units"].mean
+        regret = figures["regret"].mean if "regret" in figures else units / 10
+        assert shown == [f"{figures['at 0.2'].mean:.3f}", f"{units:,.0f}", f"{regret:.1f}"]
 
 
 def test_pages_for_users_name_the_shares_found_in_the_archive() -> None:

@@ -196,8 +196,8 @@ class Tilt(Rule):
         ending = ""
         if self.power is not None:
             ending = (
-                f" The test ends without a decision once it would have found a difference of "
-                f"{self.effect:g} with probability {self.power:g}."
+                " The test ends without a decision once it has had enough units to find a "
+                f"difference of {self.effect:g} with probability {self.power:g}."
             )
         elif self.reach is not None:
             ending = (
