@@ -44,6 +44,11 @@ def table_commands(recorded: Recorded) -> str:
     )
 
 
+def broken(command: str) -> str:
+    """Return a command on two lines."""
+    return command.replace(f" {COMMON}", f" \\\n    {COMMON}")
+
+
 def page(recorded: Recorded) -> str:
     """Return the page."""
     from bench.benchmark import HORIZON_POWER, SLOW, TABLES
@@ -53,13 +58,15 @@ def page(recorded: Recorded) -> str:
     trial, arms = recorded["trial"], recorded["best-arm"]
     tilted, seen = sequential["Tilt_3, effect 0.2, horizon"], rates["mSPRT, effect as seen"]
     adaptr, spending = trial["adaptr"], "group sequential, 10 looks, "
+    quadratic = sequential["group sequential, 14 looks, quadratic"]
+    horizon = sequential["Tilt_1, effect 0.2, horizon"]
     run_on = {
         name.removeprefix(spending): 100 * figures["run on"].mean
         for name, figures in sequential.items()
         if "run on" in figures
     }
     farthest = max(distance(figure, recorded) for figure in PUBLISHED)
-    commands = "\n".join(f"{line}  # {name}" for name, line in COMMANDS.items())
+    commands = "\n".join(f"# {name}\n{broken(line)}" for name, line in COMMANDS.items())
     return f"""# Benchmark on published problems
 
 <!-- index: ! benchmark, ! group-sequential test, ! mSPRT, ! GAVI, ! YEAST, ! track-and-stop, ! adaptr -->
@@ -71,7 +78,9 @@ settings, and shows what each method costs and where it holds its error. The las
 The rules of others were written from their papers (`bascule.research.rivals`). {len(PUBLISHED)} published figures were read in
 their sources and repeated; the one that is farthest off is {farthest:.2f} standard errors away ([all of
 them](#published-figures-repeated)). In the tables a published figure stands *(in parentheses)* beside ours; a figure
-without one was not published, or could not be read in its source. ± is one standard error.
+without one was not published, or could not be read in its source. ± is one standard error; that of a share counts two
+more runs of either result, so that it is never 0. Thompson sampling, top-two rules and a mixed allocation are compared in
+[Rules of other tools](peers.md).
 
 ![Power against mean units for an effect of 0.2](../images/benchmark.svg)
 
@@ -86,7 +95,8 @@ All tests below are run at 5 %.
 
 | test | holds its error | error elsewhere |
 | --- | --- | --- |
-| tilted blocks, GAVI, mSPRT with a stated effect | at any look, any size | |
+| tilted blocks | at any look, any sample size | |
+| GAVI, mSPRT with a stated effect | at any look, any sample size, if sums are normal | |
 | group sequential | at the planned looks and size | {run_on["linear"]:.1f} to {run_on["cubic"]:.1f} %, if it goes on to 700 pairs instead of 500 |
 | YEAST | at any look, up to the planned size | {run_on["YEAST"]:.1f} %, if it goes on |
 | fixed | at one look, of the planned size | {run_on["fixed"]:.1f} %, if it goes on |
@@ -101,19 +111,22 @@ error stays.
 500 pairs are planned, the effect is 0.2 standard deviations, and *regret* is the effect times the units of the worse arm:
 
 {summary_table(sequential)}
-- **Soonest:** group-sequential tests with linear spending, at a lower power.
-- **Any look at the same price:** our even split with a horizon takes as many units as YEAST. Both have the same flat
-  boundary; theirs was published first, and we found ours independently.
+- **Soonest:** group-sequential tests, which look at planned times only: linear spending at a lower power, quadratic spending
+  at the same power as ours.
+- **Any look:** our even split with a horizon takes as many units as YEAST. Both have the same flat boundary; theirs was
+  published first, and we found ours independently.
 - **Least regret:** tilt 3. It takes more units, at most {tilted["most"].mean:,.0f} in {runs["sequential"]:,} runs an effect, because the worse arm gets fewer of them. With 0/1 outcomes
   mSPRT with the effect as seen loses a little less ({seen["units"].mean / 100:.1f} against {rates["Tilt_3, effect 0.02, horizon"]["regret"].mean:.1f} conversions), and does not hold its error.
 
 ### Where bascule is not the best
 
-- **A known size that the test is not told.** Tilt_1 without effect and horizon finds the effect in {100 * sequential["Tilt_1"]["at 0.2"].mean:.0f} % of tests, GAVI in
-  {100 * sequential["GAVI"]["at 0.2"].mean:.0f} %: GAVI is told the size.
-- **Power at the planned size.** The fixed test has {sequential["fixed"]["at 0.2"].mean:.3f}, and a test that is valid at any time can have as much at its
+- **Planned looks.** A group-sequential test with quadratic spending and 14 looks has the power of our even split ({quadratic["at 0.2"].mean:.3f}) with
+  {100 - 100 * quadratic["units"].mean / horizon["units"].mean:.0f} % fewer units. That is the price of looking at any time.
+- **A known sample size that the test is not told.** Tilt_1 without effect and horizon finds the effect in {100 * sequential["Tilt_1"]["at 0.2"].mean:.0f} % of tests,
+  GAVI in {100 * sequential["GAVI"]["at 0.2"].mean:.0f} %: GAVI is told the sample size.
+- **Power at the planned sample size.** The fixed test has {sequential["fixed"]["at 0.2"].mean:.3f}, and a test that is valid at any time can have as much at its
   last look (Koning and van Meer). Neither YEAST nor ours reaches it.
-- **Three arms and more.** Ours compares every pair at its part of the error, so that the error holds wherever the means
+- **Three arms and more.** Ours compares every pair at its share of the error, so that the error holds wherever the means
   lie. That costs units:
   - Track-and-stop names the best of [five arms](#fixed-confidence-best-arm) after {arms["five arms: track-and-stop"]["units"].mean:,.0f} units with a regret of {arms["five arms: track-and-stop"]["regret"].mean:.0f}. Tilt_3 takes {arms["five arms: Tilt_3"]["units"].mean:,.0f}
     and {arms["five arms: Tilt_3"]["regret"].mean:.0f}, and {arms["five arms: Tilt_3, effect 0.09"]["units"].mean:,.0f} and {arms["five arms: Tilt_3, effect 0.09"]["regret"].mean:.0f} if it is told the gap. The threshold of track-and-stop is not proven.
@@ -128,13 +141,15 @@ Podlozhniy (2024), who repeats Spotify's comparison (Schultzberg and Ankargren 2
 one-sided at 5 %; {runs["sequential"]:,} runs a row.
 
 - *at 0* to *at .4* are the shares of tests with a positive answer at these effects; *at 0* is the error.
-- *units* and *regret* (the effect times the units of the worse arm) are means until a test ends, decided or not.
+- *units* and *regret* (the effect times the units of the worse arm) are means until a test ends, decided or not; what an
+  undecided test loses afterwards is not counted.
 - *most units* is 1,000 for tests that are stopped there. For ours with a horizon it is what the longest of all runs took: a
   horizon counts information, and an uneven split needs more units for the same information.
 - *error, if it runs on* is that of tests that are not stopped at 500 pairs and go on to 700, with the last boundary and at the
   same distance between looks.
 
-Ours with a horizon are planned with a power of {HORIZON_POWER}, which puts the horizon of an even split at 1,000 units.
+Ours with a horizon are planned with a power of {HORIZON_POWER}, which puts the horizon of an even split at 1,000 units and a
+block.
 
 {sequential_table(sequential)}
 Podlozhniy's mSPRT takes the mixture from the effect that is seen, which no proof covers.
@@ -142,17 +157,18 @@ Podlozhniy's mSPRT takes the mixture from the effect that is seen, which no proo
 ### 0/1 outcomes
 
 The same with a conversion rate of 10 %, 4,500 units an arm and lifts of 10 and 20 %; {runs["rates"]:,} runs a row. The other tests are given the variance of an
-outcome and treat sums of outcomes as normal. Ours do not know the variance, assume no distribution, and are proven. The horizon of
-ours counts information that depends on the outcomes, so its units vary.
+outcome and treat sums of outcomes as normal. Ours assume no distribution and no variance, and are proven. Those with an effect are
+told the rate of 10 %, which sets their bets at the start; their error does not depend on it. Their horizon counts information
+that depends on the outcomes, so its units vary.
 
 {rate_table(rates)}
 ## Fixed-confidence best arm
 
 Garivier and Kaufmann (2016): 0/1 outcomes with means .5, .45, .43, .4 and .3, .21, .2, .19, .18, at an error of 10 %; {runs["best-arm"]:,} runs
 a row, {runs["best-arm"] // SLOW:,} of track-and-stop. Their rules stop at
-log((log t + 1)/δ), the threshold of their experiments, which is below that of their proof; ours compare every pair at its part of
-the error, by [bets](evidence.md) whose error is proven. Their published table is not repeated here, because its figures could
-not be checked against the source.
+log((log t + 1)/δ), the threshold of their experiments, which is below that of their proof; ours compare every pair at its share
+of the error, by [bets](evidence.md) whose error is proven. Their published table is not repeated here, because its figures could
+not be checked against the source. *Regret* adds up the gaps of the arms times their units.
 
 {best_arm_table(arms)}
 ## A Bayesian adaptive trial
@@ -160,7 +176,8 @@ not be checked against the source.
 adaptr 1.4.0, README: three arms, an undesirable 0/1 outcome, looks at 300 to 2,000 patients, response-adaptive randomisation
 with a floor of 20 %, superiority at a posterior probability of .981, calibrated to 5 % where all arms are equal; {runs["trial"]:,} runs a row. *Power* is with rates of .25,
 .20 and .30; *two tied for best* has rates of .20, .20 and .30, where no arm is superior. Read the power together with the error
-in the last column: the higher power of adaptr comes with an error of {100 * trial["adaptr"]["two tied for best"].mean:.0f} % there.
+in the last column: the higher power of adaptr comes with an error of {100 * trial["adaptr"]["two tied for best"].mean:.0f} % there. *Events lost* are the events that would
+not have happened if all patients had got the best arm, in the case of *power*.
 
 {trial_table(trial)}
 Patients are those randomised when a trial ends. Ours end at 2,000 patients too.
@@ -168,7 +185,7 @@ Patients are those randomised when a trial ends. Ours end at 2,000 patients too.
 ## Group-sequential reference
 
 SAS/STAT, PROC SEQDESIGN, example 3 (Pocock, four stages, two-sided 5 %, power .9), O'Brien-Fleming by Lan and DeMets with ten looks, and
-ours, in percent of the units of the fixed test. Figures of others are computed by numerical integration, ours are simulated with {runs["reference"]:,} runs.
+ours, in percent of the units of the fixed test with as many sides; one-sided tests are at 5 %. Figures of others are computed by numerical integration, ours are simulated with {runs["reference"]:,} runs.
 
 {reference_table(recorded["reference"])}
 ## A simulated archive of tests
@@ -200,8 +217,10 @@ python -m bench.public_tests asos asos_digital_experiments.parquet   # osf.io/64
 ## Published figures, repeated
 
 {published_table(recorded)}
-Standard errors apart: the difference over the joint standard error of both, with that of rounding. The tests of others in a table see
-the same outcomes, so that the figures of one column are too high or too low together.
+*rates* is the table of 0/1 outcomes, where *at 0.1* is a lift of 10 %; *one best* is the power in the trial; *null* and *alternative* are
+the columns *no effect* and *planned effect*. Standard errors apart: the difference over the joint standard error of both, with that of
+rounding. Podlozhniy's shares are taken to come from 100,000 runs, and adaptr's from its 1,000. The tests of others in a table see the
+same outcomes, so the figures of one column are too high or too low together: at a lift of 10 % they show one deviation several times.
 
 ## Commands
 
@@ -229,7 +248,7 @@ Our rows of the first table, by the product itself:
 - K. Hung, W. Fithian, *Rank verification for exponential families*, arXiv 1610.03944
 - A. Garivier, E. Kaufmann, *Optimal best arm identification with fixed confidence*, COLT 2016
 - R. Johari, P. Koomen, L. Pekelis, D. Walsh, *Always valid inference: continuous monitoring of A/B tests*, Operations Research 2022 (mSPRT)
-- M. Lindon, D. W. Ham, M. Tingley, I. Bojinov, arXiv 2210.08589 (mSPRT as it is run here)
+- M. Lindon, D. W. Ham, M. Tingley, I. Bojinov, *Anytime-valid linear models and regression adjusted causal inference in randomized experiments*, arXiv 2210.08589 (mSPRT as it is run here)
 - S. R. Howard, A. Ramdas, J. McAuliffe, J. Sekhon, *Time-uniform, nonparametric, nonasymptotic confidence sequences*, Annals of Statistics 2021 (GAVI)
 - I. Waudby-Smith, A. Ramdas, *Estimating means of bounded random variables by betting*, JRSS B 2024 (the kind of bets by which ours judges 0/1 outcomes)
 - C. Qin, D. Russo, *Optimizing adaptive experiments: a unified approach to regret minimization and best-arm identification*, arXiv 2402.10592 (the same trade-off as here, in the limit of many units; not played)

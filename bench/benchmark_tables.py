@@ -126,10 +126,11 @@ def most_units(figures: Figures, planned: int) -> str:
 
 
 def summary_table(rows: dict[str, Figures]) -> str:
-    """Return a short table of five sequential tests at an effect of 0.2."""
+    """Return a short table of sequential tests at an effect of 0.2."""
     names = {
         "fixed": "fixed",
         "group sequential, 14 looks, linear": "group sequential, 14 looks, linear",
+        "group sequential, 14 looks, quadratic": "group sequential, 14 looks, quadratic",
         "YEAST": "YEAST",
         "Tilt_1, effect 0.2, horizon": "bascule, even split with a horizon",
         "Tilt_3, effect 0.2, horizon": "bascule, tilt 3 with a horizon",
@@ -233,6 +234,8 @@ def archive_table(rows: dict[str, Figures]) -> str:
     lines = []
     for name, figures in rows.items():
         words = next(words for start, words in ARCHIVE_HOLDS.items() if name.startswith(start))
+        if words != "not at all" and not name.startswith("bascule"):
+            words += ", if sums are normal"
         columns = ("found", "wrong", "days", "lost")
         lines.append([name, words, *(rounded(figures[column]) for column in columns)])
     return table(head, lines)

@@ -21,11 +21,11 @@ had a winner on *any* of these days is what peeking costs. The logs are drawn as
 sums, which is what [a log](../using/analyse-logs.md) is reduced to, and answered by the functions
 that answer real ones.
 
-The error here is one-sided (`sides=1`): with 5 %, a worse arm is declared the winner with probability
-5 % at most. Where arms are equal none is worse, and *each* of the two may be declared the winner that
-often. So the bound is 5 % for the last column of a table, and twice as much for the one before it,
-which counts either arm. ± is one standard error; where no log of {logs:,} had a winner, the share may still
-be up to {room:.2g} % (at 95 % confidence).
+The error here is one-sided (`sides=1`): with 5 %, a worse arm is declared the winner with
+probability 5 % at most. Where arms are equal none is worse, and *each* of the two may be declared
+the winner that often. So the bound is 5 % for the last column of a table, and twice as much for
+the one before it, which counts either arm. ± is one standard error; where no
+log of {logs:,} had a winner, the share may still be up to {room:.2g} % (at 95 % confidence).
 
 """
 
