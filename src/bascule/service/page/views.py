@@ -152,6 +152,8 @@ def cost_of(
         f"This test {costs} {amount(whole[0])} {unit} in all, and an even split "
         f"{amount(whole[1])} until its own decision: {compared(*whole)}."
     )
+    if status.is_open:
+        said += " The proportion is that of the forecasts under Speed and cost."
     if status.is_open and as_shown(whole[1]) < as_shown(status.even_cost):
         said += " An even split would be expected to have ended by now."
     return Table(tuple(rows), strong=(0,)), said
