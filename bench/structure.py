@@ -268,19 +268,28 @@ def counts(root: Path) -> dict[str, int | str]:
 HARM = frozenset(("is_harmful", "all_harmed", "harmed_on"))
 """Functions that say whether arms are harmful."""
 
+CAPS = frozenset(("cap", "limit", "max_units", "terms.max_units", "design.max_units"))
+TAKEN = frozenset(("units", "taken", "units + more", "units + size", "statistics.units"))
+"""Names by which loops know the cap, and the units so far."""
+
+DEADLINES = frozenset(("deadline", "design.deadline", "deadline.timestamp()"))
+
 FORMULAS = ("core/metrics/guard_rule.py", "core/calendar.py", "core/procedures/")
 """Where formulas are, which decide nothing."""
 
 
 def deciding(root: Path) -> dict[str, list[str]]:
-    """Return the files that decide about a minimum duration, futility, harm, and withholding.
+    """Return the files that decide about a minimum duration, futility, harm, withholding, the cap
+    and the deadline.
 
     A file decides about a minimum duration if it compares a time with it, about futility if it
     compares a reason with it, about harm if it calls the functions that find it, and about
-    withholding if it stores until when a decision is withheld.
+    withholding if it stores until when a decision is withheld. It decides about the cap if it
+    compares units with it, and about the deadline if it compares a time with it.
     """
     found: dict[str, set[str]] = {
-        name: set() for name in ("min_days", "futility", "harm", "withholding")
+        name: set()
+        for name in ("min_days", "futility", "harm", "withholding", "the cap", "the deadline")
     }
     for path, _, tree in trees(root):
         name = path.as_posix()
@@ -292,6 +301,10 @@ def deciding(root: Path) -> dict[str, list[str]]:
                     parts = {ast.unparse(part) for part in (node.left, *node.comparators)}
                     if any(part.endswith(("terms.least", ".min_days")) for part in parts):
                         found["min_days"].update(() if "0.0" in parts else (name,))
+                    if parts & CAPS and parts & TAKEN:
+                        found["the cap"].add(name)
+                    if parts & DEADLINES:
+                        found["the deadline"].add(name)
                 case ast.Compare():
                     if "FUTILE" in _names_in(node) or "'futility'" in ast.unparse(node):
                         found["futility"].add(name)

@@ -16,7 +16,7 @@ docs/research/guardrails.md have the proofs.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -43,6 +43,7 @@ from bascule.core.course_rows import (
     Primary,
     Rails,
     Terms,
+    by_kind,
     params_of,
 )
 from bascule.core.evidence.families.rows import ACTIVE, Family, Params, Row, Rows
@@ -74,27 +75,27 @@ from bascule.core.procedures.intervals.state import narrowed
 from bascule.core.types import NOBODY
 
 
-def by_kind(functions: Sequence[Any]) -> Any:
-    """Return a function that calls one of `functions`, chosen by its number, the first argument.
+def fits(units: int, more: int, cap: float) -> bool:
+    """Return whether the cap on units leaves room for `more` units.
 
-    >>> [by_kind([min, max, sum])(kind, (1, 2, 3)) for kind in (0.0, 1.0, 2.0)]
-    [1, 3, 6]
+    >>> fits(90, 10, 100), fits(90, 11, 100)
+    (True, False)
     """
-    last, number = functions[-1], len(functions) - 1
-    if number == 0:
+    return units + more <= cap
 
-        def only(kind: float, *arguments: Any) -> Any:  # noqa: ARG001
-            return last(*arguments)
 
-        return only
-    rest = by_kind(functions[:-1])
+def blocks_that_fit(units: int, size: int, cap: int) -> int:
+    """Return how many blocks of a size the cap on units leaves room for."""
+    return max(0, cap - units) // size
 
-    def choose(kind: float, *arguments: Any) -> Any:
-        if kind == number:
-            return last(*arguments)
-        return rest(kind, *arguments)
 
-    return choose
+def is_past(deadline: datetime | None, now: float) -> bool:
+    """Return whether a test ends at `now` because of its deadline; `now` is in seconds.
+
+    >>> is_past(None, 49.0), is_past(datetime.fromtimestamp(50.0), 50.0)
+    (False, True)
+    """
+    return deadline is not None and now >= deadline.timestamp()
 
 
 STEPS_OF_GUARDS = ("fold", "interval")
@@ -107,7 +108,7 @@ def course_of(
 ) -> Course:
     """Return the course of a test, given its family of evidence and those of its guardrails."""
     leader, fold, drop, winner, over, interval, blocks_left = steps_of(
-        family, Scope(scope.two_arms, scope.intervals)
+        family, Scope(scope.two_arms, scope.intervals, scope.horizon)
     )
 
     def fold_primary(arms: Rows, pairs: Rows, count: int, looks: bool, params: Params) -> None:
@@ -117,7 +118,7 @@ def course_of(
 
     guards = None
     if scope.guarded:
-        of_kinds = [steps_of(kind, Scope(two_arms=False, intervals=True)) for kind in kinds]
+        of_kinds = [steps_of(kind, Scope(False, True, True)) for kind in kinds]
         folds, intervals = ([getattr(kind, step) for kind in of_kinds] for step in STEPS_OF_GUARDS)
         guards = Guards(by_kind(folds), by_kind(intervals), params_of)
     primary = Primary(leader, fold_primary, winner, over, interval, blocks_left)

@@ -7,7 +7,7 @@ evidence (`core.evidence.families`), and rails: the rows of its guardrails.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from bascule.core.design import Design
@@ -77,6 +77,29 @@ class Terms(NamedTuple):
     """Parameters of the evidence, with a stricter threshold, after an arm was removed."""
 
 
+def by_kind(functions: Sequence[Any]) -> Any:
+    """Return a function that calls one of `functions`, chosen by its number, the first argument.
+
+    >>> [by_kind([min, max, sum])(kind, (1, 2, 3)) for kind in (0.0, 1.0, 2.0)]
+    [1, 3, 6]
+    """
+    last, number = functions[-1], len(functions) - 1
+    if number == 0:
+
+        def only(kind: float, *arguments: Any) -> Any:  # noqa: ARG001
+            return last(*arguments)
+
+        return only
+    rest = by_kind(functions[:-1])
+
+    def choose(kind: float, *arguments: Any) -> Any:
+        if kind == number:
+            return last(*arguments)
+        return rest(kind, *arguments)
+
+    return choose
+
+
 def params_of(numbers: Row, terms: Terms) -> Params:
     """Return the parameters of a guardrail's evidence from its row of numbers."""
     return Params(
@@ -116,6 +139,8 @@ class CourseScope(NamedTuple):
     two_arms: bool
     intervals: bool
     """Whether the intervals of the primary metric are needed."""
+    horizon: bool
+    """Whether the test has a horizon."""
     guarded: bool
     """Whether there are guardrails."""
     withholds: bool

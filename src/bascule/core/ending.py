@@ -11,6 +11,7 @@ from typing import Literal, TypeVar
 
 from bascule.core.approximate import error_words, percent, size
 from bascule.core.cohorts import CohortStatistics
+from bascule.core.course import fits, is_past
 from bascule.core.design import Design
 from bascule.core.errors import invalid
 from bascule.core.metrics.effects import Effect, effects
@@ -52,7 +53,8 @@ def ending(design: Design, statistics: AnyStatistics, now: datetime | None = Non
     'undecided'
     """
     reached = decision(design, statistics)
-    limited = cap_met(design, statistics) or _is_over(design, now)
+    late = now is not None and is_past(design.deadline, now.timestamp())
+    limited = cap_met(design, statistics) or late
     if reached is None and not limited and end_reason(design, statistics) is None:
         return None
     kind: EndKind = "undecided"
@@ -74,7 +76,7 @@ def cap_met(design: Design, statistics: AnyStatistics) -> bool:
     if design.max_units is None:
         return False
     compared = design.oriented_statistics(still_compared(design, statistics))
-    return bool(statistics.units + design.procedure.next_size(compared) > design.max_units)
+    return not fits(statistics.units, design.procedure.next_size(compared), design.max_units)
 
 
 def end_reason(design: Design, statistics: AnyStatistics) -> EndReason | None:
@@ -145,10 +147,6 @@ def without_harmful(design: Design, statistics: Statistics) -> Statistics:
             break
         statistics = remove_arm(design, statistics, design.arms[arm])
     return statistics
-
-
-def _is_over(design: Design, now: datetime | None) -> bool:
-    return now is not None and design.deadline is not None and now >= design.deadline
 
 
 def winner_promise(design: Design, statistics: AnyStatistics) -> str:

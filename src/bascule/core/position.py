@@ -174,7 +174,11 @@ def position_of(
         out = statistics.out if calendar.kept is None else calendar.kept | statistics.removed
         marks[KEPT] = [0 if arm in out else 1 for arm in range(count)]
     scope = CourseScope(
-        two_arms=False, intervals=True, guarded=guarded, withholds=calendar is not None
+        two_arms=False,
+        intervals=True,
+        horizon=True,
+        guarded=guarded,
+        withholds=calendar is not None,
     )
     course = course_of_steps(PRIMARY, GUARDS if guarded else None, units_of_leader, (0, 0), scope)
     rails, places = NO_RAILS, list[int]()

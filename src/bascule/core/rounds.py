@@ -45,7 +45,7 @@ def course_in_rounds(design: Design) -> tuple[Course, int]:
     """Return the course of a test without guardrails, and the number of columns of an arm's row."""
     procedure = block_procedure(design)
     family, two_arms = procedure.evidence, procedure.arms == 2
-    scope = CourseScope(two_arms, intervals=True, guarded=False, withholds=design.withholds)
+    scope = CourseScope(two_arms, True, procedure.has_horizon, False, design.withholds)
     return course_of(family, (), procedure.share, scope), family.arm_columns
 
 

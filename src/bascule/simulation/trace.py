@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bascule.core.cohorts import ArmCohorts, CohortStatistics
+from bascule.core.course import fits
 from bascule.core.design import Design
 from bascule.core.ending import without_harmful
 from bascule.core.errors import InputError
@@ -166,7 +167,7 @@ def _block_steps(
     while True:
         following = next_block(design, statistics)
         size = sum(following.units)
-        if statistics.units + following.size > cap:
+        if not fits(statistics.units, following.size, cap):
             return
         begun, slots = np.zeros((arms, BLOCK_UNITS + 1)), np.empty(size, np.int64)
         begun[:, BLOCK_UNITS] = following.units
@@ -346,7 +347,7 @@ def trace_stages(
     statistics = CohortStatistics.empty(len(means))
     while True:
         joined = _joining(procedure, statistics)
-        if len(members) + len(joined) > units_cap(design):
+        if not fits(len(members), len(joined), units_cap(design)):
             return
         members += [_Member(arm, means[arm] + between * next(noise)) for arm in joined]
         values = tuple(unit.mean + within * next(noise) for unit in members)

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from bascule.core.course import is_past
 from bascule.core.diagnostics import AllocationStatistics
 from bascule.core.diagnostics.allocation import allocation_any_time
 from bascule.core.errors import InputError
@@ -334,8 +335,8 @@ class _Run:
         return self._result(before, after, log=read, status=status)
 
     def _is_past_deadline(self, read: LogRead) -> bool:
-        deadline = self.test.design.deadline
-        return deadline is not None and read.newest is not None and read.newest >= deadline
+        newest, deadline = read.newest, self.test.design.deadline
+        return newest is not None and is_past(deadline, newest.timestamp())
 
     def _status(self, state: ExperimentState, phase: Phase, since: datetime) -> Status:
         """Return what the log shows, as the status of a live test."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from bascule.core.course import is_past
 from bascule.core.design import Design
 from bascule.core.design_parts import Reports
 from bascule.core.enrolment.audience import Audience, Delivery
@@ -111,8 +112,9 @@ class Store(ErasableStore):
     ) -> Experiment:
         """Add an experiment whose arguments have been checked."""
         now = self.runner.store_time(connection)
-        if design.deadline is not None and design.deadline.timestamp() <= now:
-            raise invalid(f"deadline must be in the future (got {design.deadline.isoformat()})")
+        deadline = design.deadline
+        if deadline is not None and is_past(deadline, now):
+            raise invalid(f"deadline must be in the future (got {deadline.isoformat()})")
         state = ExperimentState.empty(design)._replace(clock=self.runner.guard.kind)
         if start:
             state = state._replace(control=Control(since=now))

@@ -9,6 +9,7 @@ from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
+from bascule.core.course import blocks_that_fit, fits
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.procedures.base import AnyStatistics, Block, Signals
@@ -143,7 +144,7 @@ def _one_by_one(design: Design, state: ExperimentState, units: int, now: float) 
     assigned, limit = list(state.enrolment.assigned), design.max_units
     taken = state.units
     for _ in range(units):
-        if limit is not None and taken >= limit:
+        if limit is not None and not fits(taken, 1, limit):
             return _freely(design, state, arms, now, _full(design))
         enrolment = state.enrolment._replace(assigned=tuple(assigned))
         arm = next_arm(design, with_pending(state._replace(enrolment=enrolment)))
@@ -184,7 +185,7 @@ def _slots(
     if may_begin < count:
         count, full = int(may_begin), enrolment_complete(design, state)
     if design.max_units is not None:
-        room = (design.max_units - state.units - len(arms)) // size
+        room = blocks_that_fit(state.units + len(arms), size, design.max_units)
         count, full = (room, _full(design)) if room < count else (count, full)
     parts = _shuffled(block, count, shuffle)
     arms += chain.from_iterable(parts)

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from itertools import takewhile
 from typing import Any
 
+from bascule.core.course import is_past
 from bascule.core.design import Design
 from bascule.core.ending import cap_met
 from bascule.core.metrics.measure import Measure
@@ -100,8 +101,8 @@ def is_settled(test: Loaded | UnitOfWork, now: float) -> bool:
         return True
     if due_announcement(design, state) <= now:
         return False
-    measure, deadline = design.measure, design.deadline
-    if deadline is not None and now >= deadline.timestamp():
+    measure = design.measure
+    if is_past(design.deadline, now):
         return False
     if design.procedure.counts == "stages":
         assert measure is not None
@@ -325,8 +326,7 @@ def read_stage(rows: Rows, measure: Measure, state: ExperimentState, stage: int)
 
 
 def _has_ended(work: UnitOfWork) -> bool:
-    deadline = work.design.deadline
-    if deadline is not None and work.now >= deadline.timestamp():
+    if is_past(work.design.deadline, work.now):
         return True
     # Futility is judged when a batch has counted, as in a simulation, and not as time passes.
     if plan_ends(work.design, work.state, work.counted):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bascule.core.course import fits
 from bascule.core.evidence.families.known_spread import decides
 from bascule.core.evidence.families.rows import Params
 from bascule.core.procedures.blocks.steps import Share, lead_of
@@ -50,7 +51,7 @@ def build(share_of: Share, fingerprint: str) -> Kernel:
                     # The share rarely changes, so the processor goes on before it knows it.
                     last, size = share, (share + 1) * batch
                     weight, spread = weights[np.uint64(share)], spreads[np.uint64(share)]
-                if units + size > max_units:
+                if not fits(units, size, max_units):
                     break
                 number, layer, a, b, c, counter = begin(a, b, c, counter, ziggurat)
                 if layer != DONE:

@@ -112,7 +112,9 @@ def draw_single(family: Family, draws: Draws) -> Draw:
         settings: BlockSettings, front: int, size: int, count: int,
     ) -> None:  # fmt: skip
         means, sigma, ziggurat = settings.means, settings.sigma, settings.ziggurat
-        of_front, of_other = means[front], means[0 if front else 1]
+        # Unsigned indices, which cannot be negative, compile to less code.
+        first, second = np.uint64(front), np.uint64(1 - front)
+        of_front, of_other = means[first], means[second]
         a, b, c, counter = streams[0], streams[1], streams[2], streams[3]
         number, _, a, b, c, counter = begin_uniform(a, b, c, counter, ziggurat)
         place = int(number * size)
@@ -128,10 +130,10 @@ def draw_single(family: Family, draws: Draws) -> Draw:
         keep_stream(streams, 0, a, b, c, counter)
         other_value = outcome(of_other, sigma, other_value)
         if counts_ones:
-            count_ones(arms[front], added)
-            count_ones(arms[1 - front], other_value)
+            count_ones(arms[first], added)
+            count_ones(arms[second], other_value)
         else:
-            arms[front][BLOCK_SUM] = added
-            arms[1 - front][BLOCK_SUM] = other_value
+            arms[first][BLOCK_SUM] = added
+            arms[second][BLOCK_SUM] = other_value
 
     return draw

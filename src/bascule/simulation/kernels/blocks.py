@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bascule.core.course import course_of
+from bascule.core.course import course_of, fits
 from bascule.core.course_rows import Course, CourseScope, Terms, terms_of
 from bascule.core.design import Design
 from bascule.core.errors import InputError
@@ -134,14 +134,14 @@ def build(
                     # With two arms the share rarely changes, so the processor need not wait for it.
                     last, before = share, front
                     size = begin(test, marks, arms, count, front, share, terms)
-                if units + terms.rounds * size > terms.max_units:
+                if not fits(units, terms.rounds * size, terms.max_units):
                     break
-                for left in range(terms.rounds - 1, -1, -1):
+                for k in range(terms.rounds):
                     draw(arms, streams, slots, noise, guards, settings, before, size, count)
                     units += size
                     fold(
-                        test, marks, arms, pairs, rails, count, units - size, units, left == 0,
-                        terms,
+                        test, marks, arms, pairs, rails, count, units - size, units,
+                        k + 1 == terms.rounds, terms,
                     )  # fmt: skip
                 winner, ended = conclude(
                     test, marks, arms, pairs, rails, count, units, float(units), terms
@@ -264,7 +264,8 @@ class BlockRuns(Runs):
 
     def _course(self, fixed_arms: int) -> Course:
         kinds = self.guarded.kinds if self.guarded else ()
-        scope = CourseScope(fixed_arms == 2, self.intervals, bool(kinds), withholds=False)
+        horizon = self.procedure.has_horizon
+        scope = CourseScope(fixed_arms == 2, self.intervals, horizon, bool(kinds), withholds=False)
         return course_of(self.procedure.drawn_evidence, kinds, self.procedure.share, scope)
 
     def _parts(

@@ -14,6 +14,7 @@ import numpy as np
 from numba import config, cuda
 from numba.extending import overload
 
+from bascule.core.course import fits
 from bascule.core.procedures.intervals.state import Steps, highest
 from bascule.core.types import NOBODY, FloatArray
 from bascule.simulation.kernels.compiled import (
@@ -173,11 +174,11 @@ def build_register_kernel(steps: Steps, arms: int) -> Any:
                 scores = replaced(scores, arm, unseen)
                 lowers = replaced(lowers, arm, -math.inf)
             taken, winner, last = 0, NOBODY, float(radii.size - 1)
-            while winner == NOBODY and taken < max_units:
+            while winner == NOBODY and fits(taken, 1, max_units):
                 word, a, b, c, counter = advance(a, b, c, counter)
                 normal, second_normal = normal_pair(word)
                 for _ in range(2):
-                    if winner == NOBODY and taken < max_units:
+                    if winner == NOBODY and fits(taken, 1, max_units):
                         arm = highest(scores, arms)
                         count = units[arm] + 1.0
                         total = totals[arm] + means[arm] + sigma * normal

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bascule.core.course import by_kind
 from bascule.core.course_rows import (
     CENTRE,
     HARM,
@@ -28,6 +27,7 @@ from bascule.core.course_rows import (
     TURNED,
     WIDER,
     Rails,
+    by_kind,
 )
 from bascule.core.design import Design
 from bascule.core.evidence.families.rows import BLOCK_UNITS, Family

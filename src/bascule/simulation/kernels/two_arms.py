@@ -13,6 +13,7 @@ import math
 
 import numpy as np
 
+from bascule.core.course import fits
 from bascule.core.evidence.radius import Radius
 from bascule.core.procedures.intervals.state import UNITS, Steps, eliminate, highest
 from bascule.core.types import NOBODY, FloatArray, IntArray
@@ -86,7 +87,7 @@ def build(steps: Steps, endless: bool, draws: Draws, radius_of: Radius, fingerpr
             upper_0 = upper_1 = math.inf
             taken, winner = 0, NOBODY
             number, layer, a, b, c, counter = begin(a, b, c, counter, ziggurat)
-            while winner == NOBODY and taken < max_units and control[STOP] == 0:
+            while winner == NOBODY and fits(taken, 1, max_units) and control[STOP] == 0:
                 room = STRETCH
                 if not endless:
                     room = min(room, radii.size - 1 - int(max(units_0, units_1)))

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bascule.core.course import fits
 from bascule.core.evidence.looks import following_look, look_part
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.procedures.intervals.state import (
@@ -289,7 +290,7 @@ def build(
                     joining = 0
                     for arm in range(arms):
                         joining += 1 if uppers[arm] > -math.inf else 0
-                if units + joining > max_units:
+                if not fits(units, joining, max_units):
                     break
                 if units + joining > room:
                     control[ALIVE] = 1

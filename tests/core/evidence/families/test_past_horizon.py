@@ -106,7 +106,7 @@ def test_a_million_blocks_past_the_end_change_nothing(name: str) -> None:
     procedure = block_procedure(design)
     seen = at_horizon(procedure, 0.1, seed=5)
     family = procedure.evidence
-    steps = steps_of(family, Scope(two_arms=True, intervals=True))
+    steps = steps_of(family, Scope(two_arms=True, intervals=True, horizon=True))
     rows, params = procedure.rows(seen), procedure.params
     arms, pairs = (np.array(one) for one in rows)
     floors = np.zeros(len(params.floors))

@@ -53,6 +53,13 @@ def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, param
         add_block(pair, mine, theirs, params.precision)
 
 
+def endless_update(
+    pair: Row, mine: Row, theirs: Row, before: float, after: float, params: Params
+) -> None:
+    """Add a complete block to the total and clock of a pair, in a test without a horizon."""
+    add_block(pair, mine, theirs, params.precision)
+
+
 def log_evidence(total: float, clock: float, spread: float, params: Params) -> float:
     """Return the log evidence from a pair's total and clock, for outcomes with this spread."""
     standard = total / spread
@@ -221,6 +228,7 @@ KNOWN_SPREAD = Family(
     outlook=outlook,
     remaining=remaining,
     boundary=boundary,
+    endless_update=endless_update,
     in_theory=True,
 )
 """Evidence for outcomes with a known spread."""

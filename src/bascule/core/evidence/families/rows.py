@@ -236,6 +236,8 @@ class Family(NamedTuple):
     """(pair, mine, theirs, shared, pending, params) -> the growth of a pair's clock until its
     horizon, beyond `pending`, if blocks go on as they have been; infinity while it cannot be
     estimated."""
+    endless_update: Callable[[Row, Row, Row, float, float, Params], None] | None = None
+    """`update` for tests without a horizon, if it takes less time there; else None."""
     boundary: Callable[[float, Params], float] | None = None
     """(clock, params) -> the total at which a pair is decided; None if a total alone does not
     decide."""

@@ -117,7 +117,7 @@ class BlockProcedure(Procedure):
     @property
     def steps(self) -> BlockSteps:
         """The steps between blocks."""
-        return steps_of(self.evidence, Scope(two_arms=self.arms == 2, intervals=True))
+        return steps_of(self.evidence, Scope(self.arms == 2, intervals=True, horizon=True))
 
     @property
     def drawn_evidence(self) -> Family:

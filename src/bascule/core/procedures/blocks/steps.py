@@ -47,6 +47,8 @@ class Scope(NamedTuple):
     """Whether the steps are for two arms only, or else for any number of arms."""
     intervals: bool
     """Whether the steps have to support intervals and margins, or else only decisions."""
+    horizon: bool
+    """Whether the steps have to support horizons."""
 
 
 class BlockSteps(NamedTuple):
@@ -155,10 +157,12 @@ def only_active(arms: Rows, count: int) -> int:
 @lru_cache(maxsize=64)
 def steps_of(family: Family, scope: Scope) -> BlockSteps:
     """Return the steps of a test that uses this family of evidence."""
-    two_arms, intervals = scope
+    two_arms, intervals, horizon = scope
     fold_arm, shared, spread, update = family.fold_arm, family.shared, family.spread, family.update
     verdict, within, pair_interval = family.verdict, family.within, family.interval
     outlook, first_ends, remaining = family.outlook, family.first_ends, family.remaining
+    if not horizon and family.endless_update is not None:
+        update = family.endless_update
 
     def leader(arms: Rows, pairs: Rows, count: int, params: Params) -> tuple[int, float]:
         if two_arms:
@@ -224,7 +228,7 @@ def steps_of(family: Family, scope: Scope) -> BlockSteps:
         futile if each active arm has a rival such that, if the arm were better by the planned
         effect, it would beat the rival by the horizon with less than the probability in the plan.
         """
-        if params.reach == 0.0:
+        if not horizon or params.reach == 0.0:
             return GOES_ON
         general = shared(arms, count, params)
         if two_arms and params.futility == 0.0 and arms[0][ACTIVE] + arms[1][ACTIVE] == 2.0:
@@ -273,7 +277,7 @@ def steps_of(family: Family, scope: Scope) -> BlockSteps:
         With `first_ends` that is when the first pair is at its horizon, otherwise when every active
         arm has such a pair.
         """
-        if params.reach == 0.0:
+        if not horizon or params.reach == 0.0:
             return math.inf
         general = shared(arms, count, params)
         first, last = math.inf, 0.0

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bascule.core.course import course_of
+from bascule.core.course import course_of, fits
 from bascule.core.course_rows import (
     AHEAD,
     HELD,
@@ -164,6 +164,7 @@ def build(
         made_of = fingerprint  # noqa: F841
         (seed, first_run, runs), control = chunk, columns.control
         owners, values, blocks, pending = ring
+        own_values = values[0]
         if adjusts:
             drawn, spreads, ranges, sums, block, theta, xs = given_covariates
             covariates = drawn.rows.shape[0]
@@ -220,7 +221,7 @@ def build(
                         begins = may_begin(
                             test, marks, arms, pairs, count, units - counted, pending, terms
                         )
-                        enrols = units + rounds * size <= terms.max_units and begins > 0.0
+                        enrols = fits(units, rounds * size, terms.max_units) and begins > 0.0
                         tries = enrols
                         for arm in range(count):
                             sizes[arm] = arms[arm, BLOCK_UNITS]
@@ -265,7 +266,7 @@ def build(
                         at = (units & turn) * covariates
                         draw_covariates(streams, drawn, deviation, xs, at, cell, ziggurat)
                     seen_at, came = arrival(streams, world, clock, value)
-                    values[0, units & turn] = value
+                    own_values[units & turn] = value
                     if guarded:
                         for rail in range(len(guards.seeds)):
                             values[1 + rail, units & turn] = outcome_of(
@@ -308,11 +309,11 @@ def build(
                         set_sizes(early.sizes, due_front, due_share * each, each)
                     for unit in range(blocks[due, BEGIN], blocks[due, END]):
                         arm = owners[unit & turn]
-                        if signals and arm != MISSING and values[0, unit & turn] == early.event:
+                        if signals and arm != MISSING and own_values[unit & turn] == early.event:
                             mature_event(early, unit, arm, world[LAG])
                         if arm != MISSING:
                             arms[arm, BLOCK_UNITS] += 1.0
-                            value = values[0, unit & turn]
+                            value = own_values[unit & turn]
                             if adjusts:
                                 at = (unit & turn) * covariates
                                 observe_covariates(block, covariates, xs, at, value)
@@ -402,8 +403,8 @@ class WorldBlockRuns(WorldRuns):
         )
         kinds = guarded.kinds if guarded else ()
         withholds = self.terms.least > 0.0 or self.terms.week > 0.0
-        intervals = needs_intervals(design, procedure)
-        scope = CourseScope(self.arms == 2, intervals, bool(kinds), withholds)
+        asked = needs_intervals(design, procedure), procedure.has_horizon
+        scope = CourseScope(self.arms == 2, *asked, bool(kinds), withholds)
         course = course_of(self.family, kinds, procedure.share, scope)
         parts = self.family, kinds, course, self.compiled_for
         self.loop = build(*parts, "") if engine == "plain" else compile_loop(build, *parts)

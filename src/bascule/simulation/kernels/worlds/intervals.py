@@ -16,6 +16,7 @@ import math
 
 import numpy as np
 
+from bascule.core.course import fits
 from bascule.core.design import Design
 from bascule.core.evidence.radius import FIRST_UNITS, Radius
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
@@ -142,8 +143,12 @@ def build(
             round_size, round_due, is_whole = 0, 0, True
             regret = 0.0
             winner = NOBODY
-            while winner == NOBODY and (units < max_units or under_way > 0) and control[STOP] == 0:
-                if units < max_units:
+            while (
+                winner == NOBODY
+                and (fits(units, 1, max_units) or under_way > 0)
+                and control[STOP] == 0
+            ):
+                if fits(units, 1, max_units):
                     arm = next_in_line(scores, arms, assigned)
                     mean, gap = mean_and_gap(world, means, arm, units)
                     value = draw(source, arm, mean)
