@@ -272,10 +272,15 @@ CAPS = frozenset(("cap", "limit", "max_units", "terms.max_units", "design.max_un
 TAKEN = frozenset(("units", "taken", "units + more", "units + size", "statistics.units"))
 """Names by which loops know the cap, and the units so far."""
 
-DEADLINES = frozenset(("deadline", "design.deadline", "deadline.timestamp()"))
+DEADLINES = frozenset(("design.deadline", "deadline.timestamp()"))
 
-FORMULAS = ("core/metrics/guard_rule.py", "core/calendar.py", "core/procedures/")
-"""Where formulas are, which decide nothing."""
+FORMULAS = (
+    "core/metrics/guard_rule.py",
+    "core/calendar.py",
+    "core/procedures/",
+    "research/rivals/",
+)
+"""Where formulas are, which decide nothing, and rules of other tools, which have ends of theirs."""
 
 
 def deciding(root: Path) -> dict[str, list[str]]:

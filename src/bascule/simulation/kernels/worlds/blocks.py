@@ -164,7 +164,6 @@ def build(
         made_of = fingerprint  # noqa: F841
         (seed, first_run, runs), control = chunk, columns.control
         owners, values, blocks, pending = ring
-        own_values = values[0]
         if adjusts:
             drawn, spreads, ranges, sums, block, theta, xs = given_covariates
             covariates = drawn.rows.shape[0]
@@ -266,7 +265,7 @@ def build(
                         at = (units & turn) * covariates
                         draw_covariates(streams, drawn, deviation, xs, at, cell, ziggurat)
                     seen_at, came = arrival(streams, world, clock, value)
-                    own_values[units & turn] = value
+                    values[0, units & turn] = value
                     if guarded:
                         for rail in range(len(guards.seeds)):
                             values[1 + rail, units & turn] = outcome_of(
@@ -309,11 +308,11 @@ def build(
                         set_sizes(early.sizes, due_front, due_share * each, each)
                     for unit in range(blocks[due, BEGIN], blocks[due, END]):
                         arm = owners[unit & turn]
-                        if signals and arm != MISSING and own_values[unit & turn] == early.event:
+                        if signals and arm != MISSING and values[0, unit & turn] == early.event:
                             mature_event(early, unit, arm, world[LAG])
                         if arm != MISSING:
                             arms[arm, BLOCK_UNITS] += 1.0
-                            value = own_values[unit & turn]
+                            value = values[0, unit & turn]
                             if adjusts:
                                 at = (unit & turn) * covariates
                                 observe_covariates(block, covariates, xs, at, value)
