@@ -60,46 +60,29 @@ HARM_ERROR = Option(
 
 @dataclass(frozen=True, repr=False)
 class DesignFields(Declared):
-    """The fields of a `Design`."""
+    """The declarations of the fields of `Design`, whose docstring says what they mean."""
 
     arms: Sequence[str]
-    """Names of the arms."""
     outcome: Outcome
-    """The outcome model, such as `Bernoulli()`."""
     rule: Rule
-    """The rule, such as `Tilt(3)`."""
     error: Annotated[float | None, ERROR] = None
-    """The false positive rate is at most this, however often one looks, and a worse arm is shipped
-    with probability at most half of it. The default, 0.05, gives 95 % intervals with two arms. See
-    `sides`."""
     delta: Annotated[
         float | None,
         Option("The paper's nominal parameter, instead of an error.", kind="probability"),
     ] = None
-    """The paper's nominal parameter, instead of `error`; `calibration` has the error that it
-    proves."""
     max_units: Annotated[int | None, Option("End a test here, undecided.", kind="whole")] = None
-    """Cap on the units, at which a test ends undecided."""
     min_effect: Annotated[
         float | None,
         Option("The smallest difference that matters; a test also ends if all are smaller."),
     ] = None
-    """The smallest difference that matters: a test also ends when all differences are proven
-    smaller."""
     deadline: datetime | None = None
-    """Time at which a live test ends undecided."""
     measure: Measure | None = None
-    """Definition of a unit's outcome in a live test: how the events of its conversion window are
-    combined."""
     overflow: Annotated[
         Overflow,
         Option("The arm for units that arrive while none is enrolled."),
     ] = "control"
-    """The arm that units get while the test enrols nobody: the control, or the leader."""
     min_days: Annotated[float | None, MIN_DAYS] = None
-    """A decision is withheld until the test has lasted this many days since its first unit."""
     whole_weeks: Annotated[bool, WHOLE_WEEKS] = False
-    """A decision is withheld until the test has lasted a whole number of weeks."""
     measure_on: Annotated[
         bool,
         Option(
@@ -110,29 +93,17 @@ class DesignFields(Declared):
             needs=("measure",),
         ),
     ] = False
-    """After the decision, enrolled units are measured until their windows close."""
     goal: Annotated[Goal, GOAL] = INCREASE
-    """With "decrease" the arm with the lowest mean is the best, as for latency or churn."""
     control: Annotated[str | None, CONTROL] = None
-    """The arm that others are compared with; the first one if not given."""
     sides: Annotated[int | None, SIDES] = None
-    """2 for a two-sided error, the default. With 1, `error` bounds the probability that a worse arm
-    is declared the winner, and 0.05 gives 90 % intervals."""
     reports: Annotated[
         Reports | None,
         Option("Every unit reports an outcome, including 0; no window.", excludes=("measure",)),
     ] = None
-    """With "always" a live test needs no window: the outcome of a unit is the first number
-    recorded, and all later units wait for a unit that never reports."""
     metrics: Sequence[Metric] = ()
-    """Guardrails and secondary metrics of the same units."""
     harm_error: Annotated[float, HARM_ERROR] = DEFAULT_HARM_ERROR
-    """Bound on the probability that an arm is removed that is not harmful on any guardrail."""
     decides: Decides = "primary"
-    """With "guardrails" the first new arm that every guardrail has shown to be within its margin is
-    shipped, whatever the primary metric says."""
     covariates: Sequence[Covariate] | None = None
-    """Numbers known of a unit before its assignment, by which outcomes are adjusted."""
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
 
 
