@@ -9,8 +9,11 @@ import pytest
 
 import bascule as bs
 from bascule.core.evidence.families.estimated_spread import lift_of
-from bascule.core.metrics.effects import Contrast, contrasts, mean_radius
+from bascule.core.metrics.effects import Contrast, contrasts, lifts, mean_radius
 from bascule.core.metrics.metric import Goal
+from bascule.core.progress import block_procedure
+from bascule.core.statistics import ArmStatistics, Statistics
+from bascule.core.types import NOBODY
 
 
 def _seen(*arms: tuple[int, float, float]) -> bs.progress.Statistics:
@@ -134,3 +137,24 @@ def test_bounds_of_a_lift_are_those_of_the_ratio_that_the_boundary_rules_out() -
             reached = sign * (treatment - ratio * control)
             assert reached == pytest.approx(boundary * max(1.0, ratio))
     assert lift_of(2.0, 2.5, -2.5, 3.5) == (-math.inf, math.inf)
+
+
+@pytest.mark.parametrize("treatment", [1.0, 1.5])
+def test_a_lift_from_a_difference_is_seldom_wrong_at_any_look(treatment: float) -> None:
+    design = bs.Design(
+        ["control", "green"], bs.Numeric(), bs.Tilt(3, effect=0.5, power=0.9), error=0.2
+    )
+    procedure, chance, runs = block_procedure(design), np.random.default_rng(8), 40
+    wrong = np.zeros((runs, 2))
+    for run in range(runs):
+        seen = Statistics.empty(2)
+        while procedure.end_reason(seen) is None and procedure.winner(seen) == NOBODY:
+            sizes = procedure.next_block(seen).units
+            draws = [chance.normal(m, 1.0, n) for m, n in zip((1.0, treatment), sizes, strict=True)]
+            block = [ArmStatistics(len(x), x.sum(), (x**2).sum(), (x**3).sum()) for x in draws]
+            seen = procedure.fold_block(seen, block, look=False)
+            low, high = lifts(design, seen, bs.progress.effects(design, seen))["green"]
+            wrong[run] = np.maximum(wrong[run], (low > treatment - 1.0, high < treatment - 1.0))
+    # Each end may be wrong in a tenth of the tests.
+    assert all(wrong.mean(axis=0) <= 0.1 + 2.0 * math.sqrt(0.09 / runs))
+    assert wrong.sum() > 0.0
