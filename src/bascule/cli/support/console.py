@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     from bascule.presentation.report import Report
 
-NOTEWORTHY_SECONDS = 1.0
+NOTEWORTHY_SECONDS = 3.0
+"""Time from which on the simulator counts as compiled: loading it from the disk takes up to two
+seconds on a busy machine."""
 
 DECLINED, INTERRUPTED = 1, 130
 """Exit codes of a command whose question was answered with no, and of one that was interrupted."""
