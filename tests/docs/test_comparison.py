@@ -30,7 +30,8 @@ def test_half_widths_are_those_of_the_page() -> None:
         "stayed": (rng.random(UNITS) < np.array(RATES)[arm]).astype(int),
     }
     answer = bs.analyze(log, "stayed", control="gate_30", sides=1)
-    ours, once = ((one.high - one.low) / 2 for one in (*answer.contrasts, *answer.once))
+    (contrast,), (single,) = answer.contrasts, answer.once
+    ours, once = (contrast.high - contrast.low) / 2, (single.high - single.low) / 2
     error = math.sqrt(sum(rate * (1 - rate) for rate in RATES) / (UNITS / 2))
     theirs = [growthbook(error, tuned_for) for tuned_for in (UNITS, 5_000)]
     text = " ".join(PAGE.read_text(encoding="utf-8").split())
