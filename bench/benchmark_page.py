@@ -51,7 +51,8 @@ def broken(command: str) -> str:
 
 def page(recorded: Recorded) -> str:
     """Return the page."""
-    from bench.benchmark import HORIZON_POWER, SLOW, TABLES
+    from bench.benchmark import HORIZON_POWER, TABLES
+    from bench.benchmark_arms import SLOW
 
     runs = {name: entry.runs for name, entry in TABLES.items()}
     sequential, rates = recorded["sequential"], recorded["rates"]
