@@ -249,8 +249,8 @@ def simulated(case: Case, seed: int) -> Played:
         played.heard[known].append(len(played.arms) - 1)
         return known, known - clock - HEARD_BEFORE
 
-    def mature_event(early: Any, number: int, arm: int, window: float) -> None:
-        signals.mature_event(early, number, arm, case.ticks(design))
+    def add_delay(early: Any, number: int, arm: int, window: float) -> None:
+        signals.add_delay(early, number, arm, case.ticks(design))
 
     def course_of(*parts: Any) -> Course:
         return _dropping(course.course_of(*parts), case, played)
@@ -276,7 +276,7 @@ def simulated(case: Case, seed: int) -> Played:
         mock.patch.object(blocks, "outcome_of", outcome_of),
         mock.patch.object(blocks, "draw_covariates", draw_covariates),
         mock.patch.object(blocks, "event_at", event_at),
-        mock.patch.object(blocks, "mature_event", mature_event),
+        mock.patch.object(blocks, "add_delay", add_delay),
         mock.patch.object(blocks, "course_of", course_of),
         mock.patch.object(blocks, "fronts_of", fronts_of),
     ):

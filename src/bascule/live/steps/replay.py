@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -140,11 +141,16 @@ class Replay:
         now = self.changed()
         return replace(now, state=closed(now.design, now.state, sums, 0.0))
 
-    def changed(self) -> Replay:
-        """Return the replay after all manual changes that were made by this point."""
+    def changed(self, before: float = math.inf) -> Replay:
+        """Return the replay after all manual changes that were made by this point.
+
+        Changes are left out from the first one that was made after block `before` was dealt.
+        """
         now = self
         while now.changes and now.changes[0].after <= now.state.progress:
             change = now.changes[0]
+            if change.deal >= before:
+                break
             now = replace(now, changes=now.changes[1:])
             if change.knob:
                 now = replace(now, design=with_knob(now.design, change.knob, change.now))

@@ -59,7 +59,7 @@ class SignalCheck:
             sizes = sizes_of(deal, self._arms)
             rule = replay.design.rule.with_knob(used.knob)
             # Arms without units in the block had been removed.
-            statistics = replay.state.latest_once
+            statistics = replay.changed(before=deal.number).state.latest_once
             gone = frozenset(arm for arm, units in enumerate(sizes) if not units)
             statistics = replace(statistics, removed=gone - statistics.dropped)
             design = replace(replay.design, rule=rule)

@@ -30,9 +30,9 @@ from bascule.core.covariates import adjusted, coefficients
 from bascule.core.covariates import fold as fold_covariates
 from bascule.core.covariates import observe as observe_covariates
 from bascule.core.design import Design
-from bascule.core.evidence.families.rows import BLOCK_UNITS, Family
+from bascule.core.evidence.families.rows import ACTIVE, BLOCK_UNITS, Family
 from bascule.core.procedures.blocks.procedure import BlockProcedure
-from bascule.core.procedures.blocks.signals import DIFFERENT, blend, most_tilt
+from bascule.core.procedures.blocks.signals import DIFFERENT, add_events, blend, most_tilt
 from bascule.core.procedures.blocks.steps import GOES_ON
 from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.block_draws import deal_slots
@@ -87,13 +87,12 @@ from bascule.simulation.kernels.worlds.signals import (
     MODES,
     SHARE,
     Early,
+    add_delay,
     clear_signals,
     expect_event,
     has_signals,
     judged,
-    mature_event,
     room_for_signals,
-    set_sizes,
     show_events,
 )
 from bascule.simulation.kernels.worlds.unit import (
@@ -135,7 +134,7 @@ def build(
     """
     (draw, mean_and_gap, arrival), adjusts, signals, ahead_too = compiled_for
     start, choose, begin, may_begin, fold = course[:5]
-    announce, harmful_arm = course.announce, course.harmful_arm
+    announce, harmful_arm, bring_back = course.announce, course.harmful_arm, course.bring_back
     conclude = concluding(course, len(kinds) > 0)
     observe, spread, guarded = family.observe, family.spread, len(kinds) > 0
     observe_guard: Any = observer_of(kinds) if guarded else None
@@ -190,7 +189,7 @@ def build(
             if ahead_too:
                 for i in range(fronts.folded.size):
                     fronts.folded[i] = 0
-            units, clock, counted, shown = 0, 0, 0, 0
+            units, clock, counted, shown, matured = 0, 0, 0, 0, 0
             opened, folded, latest = 0, 0, 0
             size, dealt, left, front, share, ready = 0, 0, 0, 0, 0, 0
             last = True
@@ -207,7 +206,11 @@ def build(
                     if left == 0:
                         tilt, delays = terms.tilt, DIFFERENT
                         if signals:
+                            # Delays are judged in the arms that the block will have.
+                            back = guarded and bring_back(test, marks, arms, count, terms)
                             delays = judged(early, arms, count)
+                            if back:
+                                arms[terms.control, ACTIVE] = 0.0
                             tilt = most_tilt(delays, terms.tilt)
                         if delays == DIFFERENT:
                             front, share = choose(test, marks, arms, pairs, count, tilt, terms)
@@ -239,6 +242,9 @@ def build(
                         blocks[at, BEGIN] = units
                         blocks[at, FRONT] = front
                         blocks[at, SHARE] = share
+                        if signals:
+                            for arm in range(count):
+                                early.dealt[at, arm] = arms[arm, BLOCK_UNITS]
                         dealt = 0
                         left -= 1
                         if size == 0:
@@ -246,9 +252,10 @@ def build(
                             close_block(blocks, at, Dealt(units, latest, ready, left))
                             opened += 1
                     else:
-                        # No unit is enrolled until the next block is added to the statistics.
+                        # No unit is enrolled until the next block is added to the statistics, or
+                        # until signals choose a block that the test has room for.
                         dealt, size, left = 0, 0, 0
-                        if folded < opened or until > clock:
+                        if not signals and (folded < opened or until > clock):
                             next_time = blocks[folded & turn, READY] if folded < opened else until
                             if until > clock:
                                 next_time = min(next_time, until)
@@ -277,6 +284,8 @@ def build(
                         expect_event(early, units, opened, known_at, wait)
                     # Blocks are counted in order, so none is ready before an earlier one.
                     ready, latest = max(ready, seen_at), clock + 1
+                    if signals:
+                        early.closes[units & turn] = ready
                     regret += gap
                     assigned[arm] += 1.0
                     units += 1
@@ -288,7 +297,12 @@ def build(
                     clock += 1
                 while signals and shown < clock:
                     shown += 1
-                    show_events(early, shown, owners, blocks, each)
+                    show_events(early, shown, owners)
+                while signals and matured < units and early.closes[matured & turn] <= clock:
+                    arm = owners[matured & turn]
+                    if arm != MISSING and values[0, matured & turn] == early.event:
+                        add_delay(early, matured, arm, world[LAG])
+                    matured += 1
                 while (
                     winner == NOBODY
                     and ended == GOES_ON
@@ -304,12 +318,10 @@ def build(
                                 rails.arms[rail][arm][BLOCK_UNITS] = 0.0
                     if adjusts:
                         coefficients(sums, covariates, ranges, drawn.most, theta)
-                    if signals:
-                        set_sizes(early.sizes, due_front, due_share * each, each)
                     for unit in range(blocks[due, BEGIN], blocks[due, END]):
                         arm = owners[unit & turn]
                         if signals and arm != MISSING and values[0, unit & turn] == early.event:
-                            mature_event(early, unit, arm, world[LAG])
+                            add_events(early.sums, early.dealt[due], count, arm, -1.0)
                         if arm != MISSING:
                             arms[arm, BLOCK_UNITS] += 1.0
                             value = values[0, unit & turn]

@@ -36,9 +36,10 @@ class Early(NamedTuple):
 
     `mode` says how the rule uses them, `slack` by how much delays may differ, `event` which outcome
     is an event, `sign` whether it is for the better, and `lags` how long it takes on average in
-    each arm. `sums` are those of the pairs, `seen` and `sizes` are scratch arrays, and `delays`
-    those of matured events. `heads` has, for each moment, the first unit whose event is known then,
-    `nexts` the one after each unit, `blocks` the block of each, and `waits` how long it took.
+    each arm. `sums` are those of the pairs, `seen` is a scratch array, `dealt` has the units of
+    each arm in each block, and `delays` are those of matured events. `heads` has, for each moment,
+    the first unit whose event is known then, `nexts` the one after each unit, `blocks` the block
+    of each, `waits` how long it took, and `closes` when the window of each unit closes.
     """
 
     mode: int
@@ -48,12 +49,13 @@ class Early(NamedTuple):
     lags: FloatArray
     sums: FloatArray
     seen: FloatArray
-    sizes: FloatArray
+    dealt: FloatArray
     delays: FloatArray
     heads: IntArray
     nexts: IntArray
     blocks: IntArray
     waits: FloatArray
+    closes: IntArray
 
 
 def has_signals(mode: int, delay: Delay | None) -> bool:
@@ -75,12 +77,13 @@ def room_for_signals(mode: int, slack: float, delay: Delay | None, arms: int, le
         np.array(lags or (0.0,)),
         np.zeros((pairs, TOTAL + 2)),
         np.zeros((pairs, TOTAL + 2)),
-        np.zeros(arms),
+        np.zeros((length, arms)),
         np.zeros((arms, SQUARES + 1)),
         np.empty(length, np.int64),
         np.empty(length, np.int64),
         np.empty(length, np.int64),
         np.empty(length),
+        np.empty(length, np.int64),
     )
 
 
@@ -103,27 +106,19 @@ def expect_event(early: Early, unit: int, block: int, known: int, wait: float) -
     early.waits[unit & turn] = wait
 
 
-def set_sizes(sizes: FloatArray, front: int, of_leader: int, of_others: int) -> None:
-    """Write the number of units that each arm has in a block."""
-    for arm in range(sizes.size):
-        sizes[arm] = of_leader if arm == front else of_others
-
-
-def show_events(early: Early, time: int, owners: IntArray, blocks: IntArray, size: int) -> None:
+def show_events(early: Early, time: int, owners: IntArray) -> None:
     """Add the events that become known at `time` to the sums."""
     turn = early.heads.size - 1
     unit = early.heads[time & turn]
     early.heads[time & turn] = NOTHING
     while unit != NOTHING:
-        block = blocks[early.blocks[unit & turn] & turn]
-        set_sizes(early.sizes, block[FRONT], block[SHARE] * size, size)
-        add_events(early.sums, early.sizes, early.sizes.size, owners[unit & turn], 1.0)
+        sizes = early.dealt[early.blocks[unit & turn] & turn]
+        add_events(early.sums, sizes, sizes.size, owners[unit & turn], 1.0)
         unit = early.nexts[unit & turn]
 
 
-def mature_event(early: Early, unit: int, arm: int, window: float) -> None:
-    """Move the event of a unit that counts now from the sums of signals to those of delays."""
-    add_events(early.sums, early.sizes, early.sizes.size, arm, -1.0)
+def add_delay(early: Early, unit: int, arm: int, window: float) -> None:
+    """Add the delay of the event of a unit whose window closes now."""
     step = window_part(early.waits[unit & (early.waits.size - 1)], window)
     early.delays[arm][EVENTS] += 1.0
     early.delays[arm][DELAY] += step
