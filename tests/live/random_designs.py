@@ -343,7 +343,9 @@ def difference(case: Case, played: Played) -> str:
         def drop(tick: int) -> None:
             if tick in played.dropped:
                 test.settle()
-                test.drop_arm(design.arms[played.dropped[tick]])
+                # The loop removes an arm before it finds out that the cap has ended the test.
+                if tick < end or test.state == "running":
+                    test.drop_arm(design.arms[played.dropped[tick]])
 
         def evaluate(number: int) -> Any:
             """Let users come until one is enrolled; a pause ends once the open block is full."""

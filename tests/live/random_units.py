@@ -103,7 +103,8 @@ def draw_stages(rng: random.Random) -> Case:
     stop: Any = rng.choice(["intervals", "mixture"]) if radius == "mixture" else "intervals"
     rule = bs.UCB(rng.choice([2, 3]), radius=radius, stop=stop)
     noise = rng.choice([0.5, 1.0, 2.0])
-    options: dict[str, Any] = {"max_units": rng.randrange(3 * count, 60)} if rng.random() < 0.5 else {}
+    options: dict[str, Any] = {}
+    options |= {"max_units": rng.randrange(3 * count, 60)} if rng.random() < 0.5 else {}
     options |= {"min_effect": 0.5} if options and rng.random() < 0.3 else {}
     options |= {"goal": "decrease"} if rng.random() < 0.3 else {}
     design = bs.Design(
