@@ -14,6 +14,8 @@ import bascule as bs
 from bascule.analysis.call import call_of
 from bascule.analysis.log.reading import Question
 
+pytestmark = pytest.mark.slow
+
 UNITS = 600
 
 

@@ -18,6 +18,8 @@ from bascule.steering import run as running
 from bascule.steering.ledger import open_ledger, read_time
 from bascule.steering.targets import WRITE_SECONDS, Flagd
 
+pytestmark = pytest.mark.slow
+
 EVEN = {"control": 0.1, "green": 0.1}
 GREEN = {"control": 0.05, "green": 0.25}
 

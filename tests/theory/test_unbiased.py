@@ -48,14 +48,19 @@ def ended(design: bs.Design, draws: list[Draw], rng: np.random.Generator) -> Sta
     ("outcome", "rule", "draws", "difference"),
     [
         (bs.Gaussian(1), bs.Tilt(1, effect=0.5, power=0.9), [normal(0), normal(0.5)], 0.5),
-        (bs.Gaussian(1), bs.Tilt(3, effect=0.5, power=0.9), [normal(0), normal(0.25)], 0.25),
-        (
-            bs.Bernoulli(),
-            bs.Tilt(3, effect=0.2, power=0.9, baseline=0.3),
-            [coin(0.3), coin(0.5)],
-            0.2,
+        pytest.param(
+            *(bs.Gaussian(1), bs.Tilt(3, effect=0.5, power=0.9), [normal(0), normal(0.25)], 0.25),
+            marks=pytest.mark.slow,
         ),
-        (bs.Numeric(), bs.Tilt(3, effect=0.5, power=0.9), [normal(0), normal(0.5)], 0.5),
+        pytest.param(
+            *(bs.Bernoulli(), bs.Tilt(3, effect=0.2, power=0.9, baseline=0.3)),
+            *([coin(0.3), coin(0.5)], 0.2),
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            *(bs.Numeric(), bs.Tilt(3, effect=0.5, power=0.9), [normal(0), normal(0.5)], 0.5),
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["planned", "half of it", "bets", "estimated"],
 )
