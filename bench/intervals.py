@@ -174,7 +174,7 @@ def play(
     design = bs.Design(["a", "b"], cell.outcome, cell.rule, error=error)
     procedure = block_procedure(design)
     family = procedure.evidence
-    steps = steps_of(family, Scope(two_arms=True, intervals=True))
+    steps = steps_of(family, Scope(two_arms=True, intervals=True, horizon=procedure.has_horizon))
     loop = compile_loop(
         build, steps.leader, steps.fold, steps.interval, family.verdict, family.remaining,
         (family.observe, family.shared),

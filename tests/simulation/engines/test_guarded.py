@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -209,6 +209,7 @@ def test_a_guardrail_with_a_shorter_window_counts_before_its_units() -> None:
     """Harm is found after hours, although units count after a week."""
     errors = bs.Metric("errors", bs.Bernoulli(), goal="decrease", margin=0.1, harm="any")
     found = {}
+    engines: tuple[tuple[int, Literal["plain"] | None], ...] = ((50, None), (2, "plain"))
     for window in ("1h", "7d"):
         metric = replace(errors, measure=bs.Measure(window, "any"))
         week = bs.Measure("7d", "any")
@@ -218,7 +219,7 @@ def test_a_guardrail_with_a_shorter_window_counts_before_its_units() -> None:
         world = bs.worlds.World([0.2, 0.2], units_per_day=100)
         found[window], plain = (
             bs.simulate(one, world=world, runs=n, seed=1, metrics={"errors": [0.1, 0.6]}, engine=e)
-            for n, e in ((50, None), (2, "plain"))
+            for n, e in engines
         )
         assert (plain.decision_time == found[window].decision_time[:2]).all()
         assert (plain.units == found[window].units[:2]).all()
