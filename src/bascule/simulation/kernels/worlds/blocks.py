@@ -18,14 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bascule.core.course import course_of, fits
-from bascule.core.course_rows import (
-    AHEAD,
-    HELD,
-    UNTIL,
-    Course,
-    CourseScope,
-    Terms,
-)
+from bascule.core.course_rows import AHEAD, HELD, UNTIL, Course, CourseScope, Terms
 from bascule.core.covariates import adjusted, coefficients
 from bascule.core.covariates import fold as fold_covariates
 from bascule.core.covariates import observe as observe_covariates
@@ -45,13 +38,7 @@ from bascule.simulation.kernels.compiled import (
     compile_loop,
     finish_run,
 )
-from bascule.simulation.kernels.covariates import (
-    RANGE,
-    draw_covariates,
-    drawn_covariates,
-    room_for_sums,
-    spreads_of,
-)
+from bascule.simulation.kernels.covariates import draw_covariates, drawn_covariates, spreads_of
 from bascule.simulation.kernels.guards import (
     GuardedMetrics,
     guard_source,
@@ -80,6 +67,7 @@ from bascule.simulation.kernels.worlds.ring import (
     add_to_pending,
     close_block,
     concluding,
+    room_for_covariates,
     room_for_ring,
 )
 from bascule.simulation.kernels.worlds.signals import (
@@ -447,7 +435,9 @@ class WorldBlockRuns(WorldRuns):
                 source,
                 columns,
                 self.regrets_of(first_run, runs),
-                self._room_for_covariates(length) if self.compiled_for.adjusts else None,
+                room_for_covariates(self.drawn, self.spreads, length)
+                if self.compiled_for.adjusts
+                else None,
                 room_for_signals(*self.signals, self.arms, length)
                 if self.compiled_for.signals
                 else None,
@@ -455,8 +445,3 @@ class WorldBlockRuns(WorldRuns):
                 if self.compiled_for.ahead
                 else None,
             )
-
-    def _room_for_covariates(self, length: int) -> Covariates:
-        count, ranges = len(self.drawn.rows), np.ascontiguousarray(self.drawn.rows[:, RANGE])
-        sums, xs = room_for_sums(count), np.empty(length * count)
-        return Covariates(self.drawn, self.spreads, ranges, *sums, xs)

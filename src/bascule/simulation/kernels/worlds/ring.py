@@ -8,7 +8,7 @@ import numpy as np
 
 from bascule.core.course_rows import GONE, REMOVED, Course, Terms
 from bascule.core.types import FloatArray, IntArray
-from bascule.simulation.kernels.covariates import DrawnCovariates
+from bascule.simulation.kernels.covariates import RANGE, DrawnCovariates, room_for_sums
 from bascule.simulation.kernels.worlds.signals import SHARE
 
 MISSING = -1
@@ -70,6 +70,12 @@ class Covariates(NamedTuple):
     block: FloatArray
     theta: FloatArray
     xs: FloatArray
+
+
+def room_for_covariates(drawn: DrawnCovariates, spreads: FloatArray, length: int) -> Covariates:
+    """Return the covariates with arrays for their sums and for `length` waiting units."""
+    count, ranges = len(drawn.rows), np.ascontiguousarray(drawn.rows[:, RANGE])
+    return Covariates(drawn, spreads, ranges, *room_for_sums(count), np.empty(length * count))
 
 
 def add_to_pending(pending: FloatArray, count: int, front: int, ahead: float, even: float) -> None:
