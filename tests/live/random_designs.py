@@ -303,6 +303,8 @@ def _dropping(course: Course, case: Case, played: Played) -> Course:
         played.looks += 1
         arm = case.drops.get(played.looks, NOBODY)
         is_left = arm != NOBODY and marks[REMOVED][arm] == 0 and count - test[GONE] > 2
+        # A store whose cap is reached ends when the last unit counts; the loop ends after its look.
+        is_left = is_left and units < len(played.arms)
         if is_left and found == (NOBODY, GOES_ON):
             played.dropped[int(clock)] = arm
             course.remove(*rows, count, arm, terms)
@@ -343,9 +345,7 @@ def difference(case: Case, played: Played) -> str:
         def drop(tick: int) -> None:
             if tick in played.dropped:
                 test.settle()
-                # The loop removes an arm before it finds out that the cap has ended the test.
-                if tick < end or test.state == "running":
-                    test.drop_arm(design.arms[played.dropped[tick]])
+                test.drop_arm(design.arms[played.dropped[tick]])
 
         def evaluate(number: int) -> Any:
             """Let users come until one is enrolled; a pause ends once the open block is full."""
