@@ -439,8 +439,9 @@ def test_memory_stays_near_its_start(attacked: Attacked) -> None:
     """After all the others: nothing that they sent is kept."""
     asyncio.run(during(attacked, wrong_covariates, 12))
     before = attacked.program.memory()
-    for attack in (wrong_covariates, searches, new_previews):
-        asyncio.run(during(attacked, attack, 12))
+    for attack in (wrong_covariates, wrong_outcomes, long_forms, searches, new_previews):
+        asyncio.run(during(attacked, attack, 48))
+    asyncio.run(during(attacked, nothing, 1))
     assert attacked.program.memory() - before < MEMORY
 
 

@@ -25,7 +25,8 @@ that bodies of a megabyte, sent once, keep their memory for as long as the proce
 
 def bound_memory() -> None:
     """Make the C library give back large blocks; does nothing without glibc."""
-    with suppress(AttributeError, OSError):
+    # On Windows a library needs a name.
+    with suppress(AttributeError, OSError, TypeError):
         library = ctypes.CDLL(None)
         for option, value in MALLOC.items():
             library.mallopt(option, value)
