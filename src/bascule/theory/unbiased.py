@@ -75,15 +75,22 @@ def unbiased_difference(
     if spread == 0.0:
         # Nothing is known yet, or outcomes do not vary, so that the difference has no error.
         return None
-    horizon = math.inf
+    total, horizon, height = abs(pair[TOTAL]), math.inf, 0.0
     if params.reach > 0.0:
         shared = evidence.shared(arms, procedure.arms, params)
         left = evidence.remaining(pair, mine, theirs, shared, 0.0, params)
         horizon = pair[CLOCK] + max(0.0, left)
+        # Where the spread is estimated, the boundary is higher than planned: by the last block, and
+        # by what skewness may hide. A futile test had that boundary ahead of it.
+        if procedure.outcome.estimated and params.futility > 0.0 and left > 0.0 and not decided:
+            sign = math.copysign(1.0, pair[TOTAL])
+            standard, room = evidence.outlook(pair, mine, theirs, sign, shared, params)
+            if 0.0 < standard < math.inf:
+                height = (total + room * params.effect * left / standard) / spread
     # A test of more than two arms is futile only if every arm is.
     futility = params.futility if procedure.arms == 2 else 0.0
     scaled = params._replace(effect=params.effect / spread, futility=futility)
-    size = _drift(abs(pair[TOTAL]) / spread, pair[CLOCK], decided, horizon, scaled)
+    size = _drift(total / spread, pair[CLOCK], decided, horizon, height, scaled)
     sign = math.copysign(1.0, pair[TOTAL]) * (1.0 if treatment == first else -1.0)
     return DIRECTION[design.goal] * sign * size * spread * procedure.outcome.scale
 
@@ -102,10 +109,13 @@ def _spread(procedure: BlockProcedure, statistics: Statistics, first: int, secon
 
 
 @lru_cache(maxsize=256)
-def _drift(total: float, clock: float, decided: bool, horizon: float, params: Params) -> float:
+def _drift(
+    total: float, clock: float, decided: bool, horizon: float, height: float, params: Params
+) -> float:
     """Return the drift at which half of all tests end at least as well for the leader as this one.
 
-    The boundary of a decision passes through the place where it was reached.
+    The boundary of a decision passes through the place where it was reached; `height` is that of
+    another end, or 0 where the plan has it.
     """
     limits = NO_LIMITS
     if math.isinf(horizon):
@@ -117,7 +127,8 @@ def _drift(total: float, clock: float, decided: bool, horizon: float, params: Pa
             return np.asarray(np.interp(some, clocks, heights))
 
     else:
-        height = total if decided else max(total, params.constant * math.sqrt(horizon))
+        planned = height or params.constant * math.sqrt(horizon)
+        height = total if decided else max(total, planned)
         line = Flat(height)  # type: ignore[assignment]
         limits = PassageLimits(
             horizon, effect=params.reach / math.sqrt(horizon), futility=params.futility
