@@ -315,7 +315,7 @@ def test_what_was_excluded_is_counted_and_all_can_be_downloaded(
     test.record_many([("u1", 1.0), ("nobody", 1.0), ("no one", 1.0), ("u1", 7.0)])
     with signed_in(service, "viewer") as browser:
         shown = browser.get(f"/tests/{name}/diagnostics").text
-        assert "3 outcomes were excluded: 2 unknown unit, 1 out of range." in shown
+        assert "3 outcomes were excluded: unknown unit (2), out of range (1)." in shown
         links = [its["href"] for its in Outline(browser.get(f"/tests/{name}").text).all("a")]
         wanted = [link for link in links if link and "/export" in link]
         assert [browser.get(link).text.count("unit-0,") for link in wanted] == [1, 1]

@@ -243,7 +243,7 @@ def excluded_words(counts: Mapping[str, int]) -> str:
     """Excluded outcomes, in a sentence.
 
     >>> excluded_words({"late": 2, "unknown unit": 1200})
-    '1,202 outcomes were excluded: 1,200 unknown unit, 2 late.'
+    '1,202 outcomes were excluded: unknown unit (1,200), late (2).'
     """
     # Outcomes with the other reasons are listed too, but count.
     kept = {reason: n for reason, n in counts.items() if reason not in COUNTED}
@@ -251,5 +251,5 @@ def excluded_words(counts: Mapping[str, int]) -> str:
     if total == 0:
         return "No outcome was excluded."
     most = sorted(kept.items(), key=lambda pair: -pair[1])
-    reasons = ", ".join(f"{count(units)} {reason}" for reason, units in most)
+    reasons = ", ".join(f"{reason} ({count(units)})" for reason, units in most)
     return f"{count(total)} outcome{' was' if total == 1 else 's were'} excluded: {reasons}."
