@@ -231,3 +231,53 @@ def test_exposures_alone_ask_for_the_table_of_outcomes() -> None:
     )
     found = bs.analyze(orders, assignments=exposures)
     assert (found.reading.time, found.reading.assignments_time) == ("sent_at", "received_at")
+
+
+def test_a_struct_is_no_arm_and_its_fields_are_asked_about() -> None:
+    rows = [
+        {"user": {"id": user}, "experiment": {"name": "x", "variant": arm}, "at": at, "y": y}
+        for user, arm, at, y in zip(USERS, LOG.arm, TIME, LOG.y, strict=True)
+    ]
+    found = answered(pd.DataFrame(rows))
+    assert (found.reading.unit, found.reading.arm) == ("id", "variant")
+    assert means_of(found) == pytest.approx(SHARES)
+
+
+def test_events_of_a_day_are_no_earlier_than_an_assignment_of_that_day() -> None:
+    """Daily metrics of a warehouse beside the moments of first exposures."""
+    exposures = LOG[["user_id", "arm", "ts"]].rename(columns={"ts": "first_exposure_utc"})
+    daily = LOG[BOUGHT].assign(ds=LOG.ts.dt.date, metric_value=1)[["user_id", "ds", "metric_value"]]
+    found = bs.analyze(daily, assignments=exposures)
+    assert means_of(found) == pytest.approx(SHARES)
+    assert any("only the day is known" in note for note in found.notes)
+    assert not found.excluded
+
+
+def test_columns_that_say_nothing_new_are_no_metric() -> None:
+    odd = LOG.drop(columns=["user_id", "y"]).assign(
+        served=np.take(["false", "true"], ARM), price=9.99, test_week=ARM + 1, account=range(N)
+    )
+    assert bs.analyze(odd.assign(achat=np.where(BOUGHT, "oui", "non"))).reading.value == "achat"
+
+
+def test_names_in_other_languages() -> None:
+    rows = {"Kundennummer": range(N), "Variante": LOG.arm, "Datum": LOG.ts, "gekauft": LOG.y}
+    found = bs.analyze(pd.DataFrame(rows))
+    assert found.reading.named == ("Kundennummer", "Variante", "Datum", "gekauft")
+    french = pd.DataFrame({"arm": np.take(["témoin", "essai"], ARM), "y": LOG.y})
+    assert bs.analyze(french).design.control_arm == "témoin"
+
+
+def test_conversions_that_count_a_visitor_once_are_the_example() -> None:
+    sums = {"Variation": ["A", "B"], "Visitors": [4000, 4100]}
+    sums |= {"Unique Conversions": [400, 500], "Total Conversions": [450, 590]}
+    assert answered(pd.DataFrame(sums)).reading.value == "Unique Conversions"
+
+
+def test_probabilities_of_each_arm_are_asked_about_and_one_of_three_arms_is_no_answer() -> None:
+    share = RNG.choice([0.2, 0.8], N)
+    log = LOG.assign(arm=np.where(RNG.random(N) < share, "b", "a"), p_a=1.0 - share, p_b=share)
+    assert answered(log).reading.probability == ("p_a", "p_b")
+    three = LOG.assign(arm=np.take(["a", "b", "c"], RNG.integers(3, size=N)), propensity=share)
+    found = bs.analyze(three)
+    assert any(note.startswith("propensity seems to be") for note in found.notes)

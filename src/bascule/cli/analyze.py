@@ -186,10 +186,16 @@ def _command(question: Question, context: typer.Context) -> str:
             words += [parameter.opts[0], *([] if item is True else [str(item)])]
     options = {name: value for name, value in question.options.items() if name != "log"}
     for name, value in options.items():
-        words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+        words += [f"--{name.replace('_', '-')}", *([] if value is True else [_written(value)])]
     if question.zero_or_one and "--outcome" not in words:
         words += ["--outcome", "bernoulli"]
     return shlex.join(words)
+
+
+def _written(value: Any) -> str:
+    """The value of an option as text; columns by arm as ARM=COLUMN,ARM=COLUMN."""
+    pairs = value.items() if isinstance(value, Mapping) else ()
+    return ",".join(f"{arm}={column}" for arm, column in pairs) or str(value)
 
 
 def _metric(line: str) -> dict[str, Any]:

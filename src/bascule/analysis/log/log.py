@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 
 from bascule.analysis.assigned import Assigned
@@ -16,7 +17,7 @@ from bascule.analysis.log.rows import Arms, Columns, arms_of, clean
 from bascule.analysis.log.times import Times, times_of
 from bascule.analysis.log.units import entries_of
 from bascule.analysis.request import Request
-from bascule.analysis.source.places import Unreadable
+from bascule.analysis.source.places import Unreadable, run
 from bascule.core.approximate import exactly
 from bascule.core.errors import invalid
 
@@ -26,6 +27,14 @@ EXPORTED = {"unit", "arm", "value", "at", "received", "id"}
 OF_BASCULE = (
     "the log seems to be that of a test that bascule ran: its own report has the decision "
     "(bascule experiment report NAME --html FILE), and here it is analysed as any log is"
+)
+
+LAST_MOMENT = timedelta(days=1) - timedelta(microseconds=1)
+"""Time from the beginning of a day to its last microsecond."""
+
+ONLY_DAYS = (
+    "of events only the day is known, so those of the day on which their unit was assigned count "
+    "as later than its assignment"
 )
 
 MOST_PAIRED_ARMS = 40
@@ -135,10 +144,29 @@ def read_log(
         time_form=None if times.form in ("as is", "days", "seconds") else times.form,
     )
     rows = clean(events, columns, arms, request.until, text=text)
+    if (
+        arrivals is not None
+        and _are_days(events, rows, times.column)
+        and not _are_days(assignments, assigned, arrivals.column)
+    ):
+        # An event of the day of an assignment must not count as one before it.
+        rows = rows.mutate(time=rows.time + LAST_MOMENT)
+        reading = replace(reading, notes=(*reading.notes, ONLY_DAYS))
     cumulative = asked.log.cumulative
     is_stream = asked.assignments is not None and asked.assignments.is_of(asked.log)
     parts = (assigned, assignment_columns, cumulative, is_stream)
     return ResolvedLog(arms, columns, events, rows, reading, *parts)
+
+
+def _are_days(table: Any, rows: Any, time: str | None) -> bool:
+    """Whether the times of rows are days, without a time of the day."""
+    if time is None:
+        return False
+    if table[time].type().is_date():
+        return True
+    parts = rows.agg(rows=rows.count(), timed=(rows.time != rows.time.truncate("D")).sum())
+    (found,) = run(parts)
+    return bool(found["rows"]) and not found["timed"]
 
 
 def _check_roles(used: Reading, covariate: str | None, *, alone: bool) -> None:

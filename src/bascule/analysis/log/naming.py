@@ -17,11 +17,14 @@ USUAL: dict[str, tuple[str, ...]] = {
         *("client_id", "device_id", "subject_id", "patient_id", "subject", "patient", "customer"),
         *("participant", "participant_id", "visitor", "account_id", "member_id"),
         *("distinct_id", "user_pseudo_id", "subject_key", "context_key", "targeting_key", "kunde"),
+        *("kundennummer", "nutzer", "besucher", "identifiant", "utilisateur", "cliente", "usuario"),
+        *("utente", "klant", "gebruiker", "utilizador"),
     ),
     "arm": (
         *("arm", "variant", "group", "treatment", "trt", "variation", "variant_id", "rx"),
         *("variation_id", "test_group", "experiment_group", "treatment_group", "ab_group"),
         *("arm_name", "variant_name", "variation_name", "experiment_arm", "group_name"),
+        *("variante", "groupe", "grupo", "gruppo", "groep", "braccio", "brazo", "bras"),
     ),
     "perhaps an arm": (
         *("version", "segment", "bucket", "condition", "cohort", "branch", "treat", "treated"),
@@ -43,12 +46,13 @@ USUAL: dict[str, tuple[str, ...]] = {
     "time": (
         *("time", "ts", "timestamp", "at", "date", "day", "datetime", "event_time"),
         *("event_timestamp", "event_date", "event_dt", "created_at", "assigned_at", "occurred_at"),
-        *("week",),
+        *("week", "ds"),
     ),
     "perhaps a time": (
         *("first_exposure", "first_exposure_at", "first_exposure_utc", "first_exposure_timestamp"),
         *("exposed_at", "exposure_time", "assignment_time", "original_timestamp", "received_at"),
         *("sent_at", "purchased_at", "ordered_at", "recorded_at", "creation_date", "when", "datum"),
+        *("session_start", "started_at", "first_seen", "first_evaluation", "fecha", "dato"),
     ),
 }
 """Usual names of a column by its role, compared in lower case."""
@@ -80,7 +84,7 @@ TESTS = r"(^|_)(test|experiment)(_(id|name|number|key))?$"
 METRICS = r"^(metric|measure|measurement|kpi|variable|parameter|paramcd)(_(name|id|key|code))?$"
 """Pattern of the names of columns that say which metric the value of a row belongs to."""
 
-ARM_ENDINGS = r"(^|_)(arm|variant|variation|treatment)(_(id|name|key|label))?$"
+ARM_ENDINGS = r"(^|_)(arm|variant|variation|treatment)(_(id|name|key|label|string))?$"
 """Pattern of the names of arm columns."""
 
 KINDS = r"^(event|action|activity|step|stage)(_(name|type|kind|label|action))?$"
@@ -97,6 +101,9 @@ PERIODS = r"_(week|day|date|month|hour|year|period)$"
 
 PROBABILITIES = r"(^|_)(propensity|prob|probability|pscore|propensity_score)$"
 """Pattern of the names of columns with the probability of a unit's arm."""
+
+OF_ARM = r"^(p|prob|probability|propensity)_(.+)$"
+"""Pattern of the names of columns with the probability of one arm, which follows."""
 
 SQUARES = r"(^|_)(squares?|squared|sq|sumsq|ssq)(_|$)"
 """Pattern of the names of columns with sums of squares."""

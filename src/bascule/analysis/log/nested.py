@@ -21,7 +21,10 @@ def fields_of(sample: ColumnSample) -> dict[str, Fields]:
     """Return the fields of each nested column of a table."""
     known = {plain(name) for name in sample.table.columns}
     nested: dict[str, Fields] = {}
-    for column in sample.free:
+    for column in sample.table.columns:
+        kind = sample.table[column].type()
+        if not (column in sample.free or kind.is_nested() or kind.is_json()):
+            continue
         terms = _terms(sample.table, column)
         names = {key: f"{column}_{key}" if plain(key) in known else key for key in terms}
         if terms:

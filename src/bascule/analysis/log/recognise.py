@@ -232,6 +232,7 @@ def _find_arm(roles: Roles) -> None:
     if roles.choose("arm", sample, groups):
         return
     free = [c for c in columns if c not in (roles.tests, *sample.row_numbers)]
+    free = [c for c in free if not re.search(PROBABILITIES, plain(c))]
     candidates = [c for c in free if not usual("time", [c]) and _has_few(roles, c)]
     candidates = [c for c in candidates if not usual("value", [c])] or candidates
     candidates = [c for c in candidates if not re.search(PERIODS, plain(c))] or candidates
@@ -310,6 +311,8 @@ def _find_value(roles: Roles) -> tuple[str, ...]:
         counts = shapes.counts_of_units(roles)
         numbers = [c for c in numbers if c not in counts]
         numbers = [c for c in numbers if not (counts and re.search(SQUARES, plain(c)))]
+    if len(numbers) > 1:
+        numbers = [c for c in numbers if not _says_nothing(roles, c)] or numbers
     texts = [c for c in usual("value", sample.free) if c not in numbers]
     likely = [*texts, *numbers]
     if usual("value", numbers):
@@ -328,7 +331,7 @@ def _find_value(roles: Roles) -> tuple[str, ...]:
         usually = [
             c for c in likely if usual("perhaps a value", [c]) or re.search(LIKELY, plain(c))
         ]
-        example = (usually or likely)[-1]
+        example = _once_each(usually or likely)[-1]
         roles.ask("metric", f"metric could be {listed(likely, 'or')}", example)
     elif roles.alone:
         columns = listed(list(sample.table.columns), "and")
@@ -344,6 +347,23 @@ def _find_value(roles: Roles) -> tuple[str, ...]:
             roles.options.pop("test", None)
             roles.options["assignments"] = roles.asked.log.where.name
     return tuple(c for c in numbers if c not in roles.columns.values())
+
+
+def _says_nothing(roles: Roles, name: str) -> bool:
+    """Whether a column is constant, numbers the rows, or renames the arm or the period of a row."""
+    sample, arm = roles.events, roles.meant("arm")
+    entries = sample.different(name)
+    if usual("value", [name]) or sample.table[name].type().is_floating():
+        return entries == 1
+    named_period = re.search(TREATED, plain(name)) and re.search(PERIODS, plain(name))
+    numbers_rows = entries == sample.rows > MOST_NUMBERED and not roles.options.get("count")
+    renames = arm in sample.table.columns and arm != name and sample.renames(name, str(arm))
+    return entries == 1 or bool(named_period) or numbers_rows or renames
+
+
+def _once_each(names: list[str]) -> list[str]:
+    """Return the columns that count each unit once, by their names; all if there are none."""
+    return [c for c in names if re.search("unique|distinct", plain(c))] or names
 
 
 def _question_of_fields(roles: Roles) -> Question | None:

@@ -28,6 +28,7 @@ NO_ARM = ("", "nan", "null", "undefined", "<na>", "na", "n/a", "#n/a", *TOTALS)
 CONTROLS = (
     *("control", "placebo", "baseline", "default", "original", "old", "holdout", "standard"),
     *("ctrl", "cont", "kontrolle", "psa"),
+    *("témoin", "temoin", "contrôle", "controle", "controllo", "contrôlé", "testigo"),
 )
 """Names, or words in names, of arms that are taken for the control if none is stated."""
 

@@ -141,6 +141,11 @@ class ColumnSample:
         alike = all(row["arms"] == 1 for row in by_arm)
         return alike and sum(groups) <= limit and sum(n >= FEWEST_GROUPS for n in groups) > 1
 
+    def renames(self, name: str, other: str) -> bool:
+        """Whether the entries of two columns correspond to each other, and there are several."""
+        own = self.different(name)
+        return own == self.different(other) > 1 and own == self.groups([name, other])
+
     def is_category(self, name: str) -> bool:
         """Whether a column has few entries with many rows each, so that they are categories."""
         return self.different(name) <= naming.MOST_KINDS and self.rows > 50 * self.different(name)
@@ -351,6 +356,10 @@ class Roles:
         taken = set(naming.other_roles(events if self.alone else assignments, asked, metric, per))
         self.events = ColumnSample(events, set(taken))
         self.arms = self.events if self.alone else ColumnSample(assignments, set(taken))
+        for sample in (self.events, self.arms):
+            # Structs, maps and lists have fields, and no role of their own.
+            kinds = {name: sample.table[name].type() for name in sample.table.columns}
+            sample.taken |= {c for c, kind in kinds.items() if kind.is_nested() or kind.is_json()}
         self.covariate = naming.column(self.arms.table, "covariate", asked.covariate)
         # Rows that count units, or are units, need no column of identities.
         self.no_unit = asked.log.row_is_unit or asked.log.count is not None

@@ -19,6 +19,7 @@ from bascule.analysis.log.naming import (
     IDENTITY,
     METRICS,
     NUMBER_OF,
+    OF_ARM,
     PROBABILITIES,
     SQUARES,
     TESTS,
@@ -140,6 +141,7 @@ def ask_about_sums(roles: Roles) -> None:
         plain_numbers = [c for c in numbers if sample.table[c].type().is_numeric()]
         parts = [c for c in plain_numbers if sample.no_part(c, counts[0]) is None]
         # Tables usually have outcomes after the counts that they are a part of.
+        parts.sort(key=lambda c: re.search("unique|distinct", plain(c)) is not None)
         roles.options["metric"] = next(iter((*parts[::-1], *numbers)), "COLUMN")
     metric = roles.options.setdefault("metric", roles.columns.get("metric", "COLUMN"))
     odd = sample.no_part(metric, counts[0]) if metric in sample.numbers else None
@@ -187,14 +189,34 @@ def ask_about_probabilities(roles: Roles) -> None:
         return
     named = [c for c in sample.free if re.search(PROBABILITIES, plain(c)) and c in sample.numbers]
     likely = [c for c in named if sample.different(c) > 1]
+    arm = roles.meant("arm")
     if likely and roles.alone:
-        roles.ask(
-            "probability",
-            f"{likely[0]} seems to be the probability of the arm that a unit got, which is needed "
-            "where the split changed",
-            likely[0],
-        )
-        roles.options.setdefault("metric", roles.columns.get("metric", "COLUMN"))
+        reason = f"{likely[0]} seems to be the probability of the arm that a unit got"
+        if arm in sample.table.columns and sample.different(str(arm)) > 2:
+            roles.notes.append(
+                f"{reason} and is not used: with more than two arms, the probability of each is "
+                "needed (probability={ARM: COLUMN, ...}, --probability ARM=COLUMN,...)"
+            )
+            return
+        roles.ask("probability", f"{reason}, which is needed where the split changed", likely[0])
+    elif len(by_arm := _probabilities_of_arms(roles)) > 1:
+        reason = f"{listed(list(by_arm.values()), 'and')} seem to be the probabilities of the arms"
+        roles.ask("probability", f"{reason}, which are needed where the split changed", by_arm)
+    else:
+        return
+    roles.options.setdefault("metric", roles.columns.get("metric", "COLUMN"))
+
+
+def _probabilities_of_arms(roles: Roles) -> dict[str, str]:
+    """Return the columns that are named like the probability of each arm, if these vary."""
+    sample, arm = roles.arms, roles.meant("arm")
+    names = {match[2]: c for c in sample.numbers if (match := re.search(OF_ARM, plain(c)))}
+    if not names or not roles.alone or arm not in sample.table.columns:
+        return {}
+    found = {entry: names.get(plain(entry)) for entry in sample.kinds(str(arm))}
+    columns = {entry: c for entry, c in found.items() if c is not None}
+    varies = any(sample.different(c) > 1 for c in columns.values())
+    return columns if varies and len(columns) == len(found) else {}
 
 
 SURVIVAL = (

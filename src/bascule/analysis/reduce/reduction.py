@@ -63,9 +63,10 @@ def reduced(request: Request, log: ResolvedLog) -> Reduced:
         examples |= _of_assignments(assigned.examples)
         if usable and not made.table.events:
             raise invalid(
-                f"unit: none of the {usable:,} events belongs to a unit of the assignments: name "
-                "the column that both tables have (unit=COLUMN, --unit), and that of the "
-                "assignments if it is called otherwise (--assignments-unit)",
+                f"unit: none of the {usable:,} events belongs to a unit of the assignments"
+                f"{'' if made.table.at_once else ', or all came before their units'}: name the "
+                "column that both tables have (unit=COLUMN, --unit), and that of the assignments "
+                "if it is called otherwise (--assignments-unit)",
             )
         if usable > made.table.events:
             excluded[STRANGER if made.table.at_once else EARLY_STRANGER] = (
