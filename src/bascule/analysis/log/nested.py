@@ -22,10 +22,7 @@ def fields_of(sample: ColumnSample) -> dict[str, Fields]:
     known = {plain(name) for name in sample.table.columns}
     nested: dict[str, Fields] = {}
     for column in sample.table.columns:
-        kind = sample.table[column].type()
-        if not (column in sample.free or kind.is_nested() or kind.is_json()):
-            continue
-        terms = _terms(sample.table, column)
+        terms = _terms(sample.table, column) if column in sample.nested else {}
         names = {key: f"{column}_{key}" if plain(key) in known else key for key in terms}
         if terms:
             nested[column] = {names[key]: term for key, term in terms.items()}

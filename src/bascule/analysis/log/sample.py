@@ -86,8 +86,20 @@ class ColumnSample:
                 parts |= {
                     f"numbers{place}": number.sum(where=present),
                     f"there{place}": present.sum(),
+                    f"objects{place}": word.startswith("{").sum(where=present),
                 }
         return run(first.agg(**parts))[0]
+
+    @cached_property
+    def nested(self) -> set[str]:
+        """The columns that have fields, and no role of their own: structs, maps, lists, JSON."""
+        found = set()
+        for place, name in enumerate(self.table.columns):
+            kind = self.table[name].type()
+            objects, there = (self._profile.get(f"{k}{place}") or 0 for k in ("objects", "there"))
+            if kind.is_nested() or kind.is_json() or objects > MOSTLY * there:
+                found.add(name)
+        return found
 
     @property
     def free(self) -> list[str]:
@@ -357,9 +369,7 @@ class Roles:
         self.events = ColumnSample(events, set(taken))
         self.arms = self.events if self.alone else ColumnSample(assignments, set(taken))
         for sample in (self.events, self.arms):
-            # Structs, maps and lists have fields, and no role of their own.
-            kinds = {name: sample.table[name].type() for name in sample.table.columns}
-            sample.taken |= {c for c, kind in kinds.items() if kind.is_nested() or kind.is_json()}
+            sample.taken |= sample.nested
         self.covariate = naming.column(self.arms.table, "covariate", asked.covariate)
         # Rows that count units, or are units, need no column of identities.
         self.no_unit = asked.log.row_is_unit or asked.log.count is not None
