@@ -90,6 +90,9 @@ ARM_ENDINGS = r"(^|_)(arm|variant|variation|treatment)(_(id|name|key|label|strin
 KINDS = r"^(event|action|activity|step|stage)(_(name|type|kind|label|action))?$"
 """Pattern of the names of columns with the kinds of events."""
 
+EVENT_KINDS = r"^(event|activity|step)(_(name|type|kind|label))?$"
+"""Pattern of those names among them that are never arms, unlike the action of a bandit."""
+
 DATES = r"(^|_)(date|datum|time|timestamp|datetime)$"
 """Pattern of the names of time columns."""
 

@@ -14,6 +14,7 @@ from bascule.analysis.call import Asked, LogMetric
 from bascule.analysis.log import nested, shapes
 from bascule.analysis.log.naming import (
     ARM_ENDINGS,
+    EVENT_KINDS,
     GROUPS,
     IDENTITY,
     KINDS,
@@ -236,6 +237,7 @@ def _find_arm(roles: Roles) -> None:
     candidates = [c for c in free if not usual("time", [c]) and _has_few(roles, c)]
     candidates = [c for c in candidates if not usual("value", [c])] or candidates
     candidates = [c for c in candidates if not re.search(PERIODS, plain(c))] or candidates
+    candidates = [c for c in candidates if not re.search(EVENT_KINDS, plain(c))] or candidates
     candidates = sorted(sample.unlike(candidates), key=lambda c: c in sample.numbers)
     if roles.tests is not None:
         # Each test has its own arms, so the arm column has more entries than others.
@@ -311,8 +313,8 @@ def _find_value(roles: Roles) -> tuple[str, ...]:
         counts = shapes.counts_of_units(roles)
         numbers = [c for c in numbers if c not in counts]
         numbers = [c for c in numbers if not (counts and re.search(SQUARES, plain(c)))]
-    if len(numbers) > 1:
-        numbers = [c for c in numbers if not _says_nothing(roles, c)] or numbers
+    telling = [c for c in numbers if not _says_nothing(roles, c)] if len(numbers) > 1 else []
+    every, numbers = numbers, telling or numbers
     texts = [c for c in usual("value", sample.free) if c not in numbers]
     likely = [*texts, *numbers]
     if usual("value", numbers):
@@ -346,18 +348,19 @@ def _find_value(roles: Roles) -> tuple[str, ...]:
             roles.ask("log", reason, "OUTCOMES")
             roles.options.pop("test", None)
             roles.options["assignments"] = roles.asked.log.where.name
-    return tuple(c for c in numbers if c not in roles.columns.values())
+    return tuple(c for c in every if c not in roles.columns.values())
 
 
 def _says_nothing(roles: Roles, name: str) -> bool:
     """Whether a column is constant, numbers the rows, or renames the arm or the period of a row."""
     sample, arm = roles.events, roles.meant("arm")
-    entries = sample.different(name)
-    if usual("value", [name]) or sample.table[name].type().is_floating():
+    entries, kind = sample.different(name), sample.table[name].type()
+    if usual("value", [name]) or kind.is_floating():
         return entries == 1
     named_period = re.search(TREATED, plain(name)) and re.search(PERIODS, plain(name))
     numbers_rows = entries == sample.rows > MOST_NUMBERED and not roles.options.get("count")
-    renames = arm in sample.table.columns and arm != name and sample.renames(name, str(arm))
+    has_words = not kind.is_numeric() and arm in sample.table.columns
+    renames = name == arm or (has_words and sample.renames(name, str(arm)))
     return entries == 1 or bool(named_period) or numbers_rows or renames
 
 

@@ -97,7 +97,9 @@ class ColumnSample:
         for place, name in enumerate(self.table.columns):
             kind = self.table[name].type()
             objects, there = (self._profile.get(f"{k}{place}") or 0 for k in ("objects", "there"))
-            if kind.is_nested() or kind.is_json() or objects > MOSTLY * there:
+            is_plain_list = kind.is_array() and not kind.value_type.is_nested()
+            has_fields = (kind.is_nested() and not is_plain_list) or kind.is_json()
+            if has_fields or objects > MOSTLY * there:
                 found.add(name)
         return found
 

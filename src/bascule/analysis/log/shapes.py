@@ -39,6 +39,8 @@ ARMS = (
     *(("control", "treatment"), ("control", "test"), ("control", "variant"), ("ctrl", "trt")),
     *(("control", "experiment"), ("control", "exposed"), ("control", "treated"), ("c", "t")),
     *(("control", "variation"), ("original", "variation"), ("baseline", "variant")),
+    *(("control", "variation_1", "variation_2"), ("control", "variation_1")),
+    *(("control", "variant_1"), ("original", "variation_1")),
     *(("a", "b", "c"), ("a", "b"), ("old", "new")),
 )
 """Words for arms that occur in the names of columns, as groups of arms."""
@@ -342,16 +344,20 @@ def ask_about_wide(roles: Roles) -> bool:
     tests += arms if tests else []
     times = [c for c in sample.free if usual("time", [c]) or plain(c).startswith("time_since")]
     times = [c for c in times if c not in (*used, *tests)]
-    terms, options = _terms(stems, counts)
+    (terms, options), growing = _terms(stems, counts), ""
     if tests:
         terms["test"] = f"concat_ws(' ', {', '.join(map(quoted, tests))})"
         options["test"] = "test"
     if counts and times and sample.never_falls(stems[counts[0]], times[0], tests):
         options |= {"cumulative": True, "time": times[0]}
+        growing = (
+            "; no count falls with the time, so that rows seem to have what was counted so far"
+        )
     roles.unclear = [
         f"the arms stand beside each other, in {listed(used, 'and')}, and a row must be about one "
         "arm: the query puts them below each other"
         + ("" if counts else ", and every row is taken for a unit")
+        + growing
     ]
     texts = [name for name in used if sample.table[name].type().is_string()]
     roles.options = {"query": _query(by_arm, terms, tests, texts), "arm": "arm", **options}
