@@ -12,6 +12,7 @@ docs/research/horizon.md has the proofs.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from bascule.core.evidence.betting import log_factor
 from bascule.core.evidence.families.rows import (
@@ -28,6 +29,7 @@ from bascule.core.evidence.families.rows import (
     Params,
     Row,
     Rows,
+    Update,
     add_block,
 )
 from bascule.core.evidence.families.side_bet import (
@@ -152,48 +154,11 @@ def stake_of(owned: float, clock: float, variance: float, params: Params) -> flo
     return share if params.known > 0.0 else min(share, MOST_STAKE / LEAST_STEP)
 
 
-def set_stake(pair: Row, bet: int, clock: float, variance: float, params: Params) -> None:
-    """Set the stake of the bet on one arm for the next block of the pair."""
-    pair[bet + STAKE] = stake_of(pair[bet], clock, variance, params)
-    if params.margin > 0.0:
-        pair[bet + MORE_STAKE] = 0.0
-        if pair[bet + PEAK] < params.threshold and pair[bet + MORE] > 0.0:
-            owned = math.log(math.exp(pair[bet]) + pair[bet + MORE])
-            pair[bet + MORE_STAKE] = stake_of(owned, clock, variance, params)
-
-
 def log_growth(share: float, step: float, weight: float, params: Params) -> float:
     """Return by how much one block changes the log wealth of a bet with the stake `share`."""
     if params.known > 0.0:
         return share * (step - 0.5 * share * weight)
     return log_factor(min(share, MOST_STAKE / weight) * step)
-
-
-def pay(pair: Row, bet: int, step: float, weight: float, since: float, params: Params) -> None:
-    """Update the bet on one arm with a block.
-
-    The block adds `step` to the total and `weight` to the clock. `since` is the growth of the
-    clock, including this block, since the bets were last paid.
-    """
-    share, before = pair[bet + STAKE], pair[bet]
-    # The log wealth is expected to fall by at least this if the arm is worse by 1. With a known
-    # spread the bets are updated with every block.
-    cost = (share if params.known > 0.0 else min(share, MOST_STAKE)) * since
-    if share > 0.0:
-        pair[bet] += log_growth(share, step, weight, params)
-        pair[bet + STAKED] += cost
-        keep_best(pair, bet, params.threshold)
-    if params.margin > 0.0 and pair[bet + PEAK] < params.threshold:
-        stake = pair[bet + MORE_STAKE]
-        grown = log_growth(stake, step, weight, params)
-        grown += params.margin * (stake if params.known > 0.0 else min(stake, MOST_STAKE)) * since
-        counted = math.exp(min(LOG_MOST, pair[bet] if params.known > 0.0 else before))
-        income = params.margin * cost * counted
-        rest = min(MOST_OWNED, pair[bet + MORE] * math.exp(min(LOG_MOST, grown)) + income)
-        owned = math.exp(min(LOG_MOST, pair[bet])) + rest
-        pair[bet + MORE] = rest
-        if owned > 0.0:
-            pair[bet + PEAK] = max(pair[bet + PEAK], math.log(owned))
 
 
 def pay_lift(
@@ -216,38 +181,87 @@ def pay_lift(
         pair[bet + LOSS] += gain * gain
 
 
-def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, params: Params) -> None:
-    """Update the bets on both arms of a pair with a complete block."""
-    if pair[VARIANCE] == 0.0:
-        assumed = before
-        if assumed == 0.0:
-            assumed = params.prior / params.prior_units
-        pair[VARIANCE] = assumed
-        set_stake(pair, MINE, pair[CLOCK], assumed, params)
-        set_stake(pair, THEIRS, pair[CLOCK], assumed, params)
-    step, weight = add_block(pair, mine, theirs, params.precision)
-    if params.direction != 0.0:
-        mean = mine[BLOCK_SUM] * params.precision / mine[BLOCK_UNITS]
-        level = weight * params.direction * (mean - params.zero)
-        if level != 0.0:
-            spent = params.direction * weight * weight / mine[BLOCK_UNITS]
-            pay_lift(pair, MINE, step, level, weight, spent, params)
-            pay_lift(pair, THEIRS, -step, level, weight, -spent, params)
-    now = pair[CLOCK]
-    since = now - pair[ROUND_CLOCK]
-    last = since * ROUNDS >= horizon_of(pair[VARIANCE], params.effect, params.reach)
-    # With rare events most blocks have a difference of 0, which changes no wealth. With a known
-    # spread such blocks reduce the wealth.
-    if params.known > 0.0 or step != 0.0 or last:
-        unpaid = now - pair[LAST]
-        arm_variance = variance_in_pair(mine, theirs, after, params)
-        pay(pair, MINE, step, weight, unpaid, params)
-        pay(pair, THEIRS, -step, weight, unpaid, params)
-        set_stake(pair, MINE, now, arm_variance, params)
-        set_stake(pair, THEIRS, now, arm_variance, params)
-        pair[LAST] = now
-        if last:
-            pair[ROUND_CLOCK], pair[VARIANCE] = now, arm_variance
+@lru_cache(maxsize=2)
+def update_of(intervals: bool) -> Update:
+    """Return the function that updates the bets of a pair; without intervals it only decides.
+
+    Margins and lifts belong to intervals.
+    """
+
+    def set_stake(pair: Row, bet: int, clock: float, variance: float, params: Params) -> None:
+        """Set the stake of the bet on one arm for the next block of the pair."""
+        pair[bet + STAKE] = stake_of(pair[bet], clock, variance, params)
+        if intervals and params.margin > 0.0:
+            pair[bet + MORE_STAKE] = 0.0
+            if pair[bet + PEAK] < params.threshold and pair[bet + MORE] > 0.0:
+                owned = math.log(math.exp(pair[bet]) + pair[bet + MORE])
+                pair[bet + MORE_STAKE] = stake_of(owned, clock, variance, params)
+
+    def pay(pair: Row, bet: int, step: float, weight: float, since: float, params: Params) -> None:
+        """Update the bet on one arm with a block.
+
+        The block adds `step` to the total and `weight` to the clock. `since` is the growth of the
+        clock, including this block, since the bets were last paid.
+        """
+        share, before = pair[bet + STAKE], pair[bet]
+        # The log wealth is expected to fall by at least this if the arm is worse by 1. With a known
+        # spread the bets are updated with every block.
+        cost = (share if params.known > 0.0 else min(share, MOST_STAKE)) * since
+        if share > 0.0:
+            pair[bet] += log_growth(share, step, weight, params)
+            pair[bet + STAKED] += cost
+            if intervals:
+                keep_best(pair, bet, params.threshold)
+        if intervals and params.margin > 0.0 and pair[bet + PEAK] < params.threshold:
+            stake = pair[bet + MORE_STAKE]
+            grown = log_growth(stake, step, weight, params)
+            grown += (
+                params.margin * (stake if params.known > 0.0 else min(stake, MOST_STAKE)) * since
+            )
+            counted = math.exp(min(LOG_MOST, pair[bet] if params.known > 0.0 else before))
+            income = params.margin * cost * counted
+            rest = min(MOST_OWNED, pair[bet + MORE] * math.exp(min(LOG_MOST, grown)) + income)
+            owned = math.exp(min(LOG_MOST, pair[bet])) + rest
+            pair[bet + MORE] = rest
+            if owned > 0.0:
+                pair[bet + PEAK] = max(pair[bet + PEAK], math.log(owned))
+
+    def update(
+        pair: Row, mine: Row, theirs: Row, before: float, after: float, params: Params
+    ) -> None:
+        """Update the bets on both arms of a pair with a complete block."""
+        if pair[VARIANCE] == 0.0:
+            assumed = before
+            if assumed == 0.0:
+                assumed = params.prior / params.prior_units
+            pair[VARIANCE] = assumed
+            set_stake(pair, MINE, pair[CLOCK], assumed, params)
+            set_stake(pair, THEIRS, pair[CLOCK], assumed, params)
+        step, weight = add_block(pair, mine, theirs, params.precision)
+        if intervals and params.direction != 0.0:
+            mean = mine[BLOCK_SUM] * params.precision / mine[BLOCK_UNITS]
+            level = weight * params.direction * (mean - params.zero)
+            if level != 0.0:
+                spent = params.direction * weight * weight / mine[BLOCK_UNITS]
+                pay_lift(pair, MINE, step, level, weight, spent, params)
+                pay_lift(pair, THEIRS, -step, level, weight, -spent, params)
+        now = pair[CLOCK]
+        since = now - pair[ROUND_CLOCK]
+        last = since * ROUNDS >= horizon_of(pair[VARIANCE], params.effect, params.reach)
+        # With rare events most blocks have a difference of 0, which changes no wealth. With a known
+        # spread such blocks reduce the wealth.
+        if params.known > 0.0 or step != 0.0 or last:
+            unpaid = now - pair[LAST]
+            arm_variance = variance_in_pair(mine, theirs, after, params)
+            pay(pair, MINE, step, weight, unpaid, params)
+            pay(pair, THEIRS, -step, weight, unpaid, params)
+            set_stake(pair, MINE, now, arm_variance, params)
+            set_stake(pair, THEIRS, now, arm_variance, params)
+            pair[LAST] = now
+            if last:
+                pair[ROUND_CLOCK], pair[VARIANCE] = now, arm_variance
+
+    return update
 
 
 # Results
@@ -350,7 +364,8 @@ FOLLOWING_BETS = Family(
     THEIRS + COLUMNS,
     shared=general_variance,
     spread=spread,
-    update=update,
+    update=update_of(intervals=True),
+    update_for=lambda intervals, _: update_of(intervals),
     verdict=verdict,
     within=within,
     interval=interval,

@@ -228,7 +228,7 @@ KNOWN_SPREAD = Family(
     outlook=outlook,
     remaining=remaining,
     boundary=boundary,
-    endless_update=endless_update,
+    update_for=lambda _, horizon: update if horizon else endless_update,
     in_theory=True,
 )
 """Evidence for outcomes with a known spread."""

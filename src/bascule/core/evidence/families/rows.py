@@ -193,6 +193,10 @@ def never(
     return math.inf
 
 
+Update = Callable[[Row, Row, Row, float, float, Params], None]
+"""(pair, mine, theirs, before, after, params): see `Family.update`."""
+
+
 class Family(NamedTuple):
     """A kind of evidence about two arms: how blocks update it, and the results it gives.
 
@@ -205,7 +209,7 @@ class Family(NamedTuple):
     spread: Callable[[Rows, int, Params], float]
     """(arms, number of arms, params) -> the standard deviation by which leads are divided, in units
     of the outcomes' scale."""
-    update: Callable[[Row, Row, Row, float, float, Params], None]
+    update: Update
     """(pair, mine, theirs, before, after, params): add a complete block to a pair. It is called if
     both arms have units in the block, after `fold_arm`, so an arm's sums include the block.
     `before` and `after` are the value of `shared` before and after the block."""
@@ -236,8 +240,8 @@ class Family(NamedTuple):
     """(pair, mine, theirs, shared, pending, params) -> the growth of a pair's clock until its
     horizon, beyond `pending`, if blocks go on as they have been; infinity while it cannot be
     estimated."""
-    endless_update: Callable[[Row, Row, Row, float, float, Params], None] | None = None
-    """`update` for tests without a horizon, if it takes less time there; else None."""
+    update_for: Callable[[bool, bool], Update] | None = None
+    """(intervals, horizon) -> `update` of tests with or without these; None if it is the same."""
     boundary: Callable[[float, Params], float] | None = None
     """(clock, params) -> the total at which a pair is decided; None if a total alone does not
     decide."""

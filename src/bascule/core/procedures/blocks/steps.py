@@ -161,8 +161,8 @@ def steps_of(family: Family, scope: Scope) -> BlockSteps:
     fold_arm, shared, spread, update = family.fold_arm, family.shared, family.spread, family.update
     verdict, within, pair_interval = family.verdict, family.within, family.interval
     outlook, first_ends, remaining = family.outlook, family.first_ends, family.remaining
-    if not horizon and family.endless_update is not None:
-        update = family.endless_update
+    if family.update_for is not None:
+        update = family.update_for(intervals, horizon)
 
     def leader(arms: Rows, pairs: Rows, count: int, params: Params) -> tuple[int, float]:
         if two_arms:
