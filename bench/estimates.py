@@ -3,9 +3,9 @@
     python -m bench.estimates [--runs RUNS] [--processes PROCESSES] [--only WORDS]
 
 Each row is a design and a true difference. All endings count together: decided, futile, at the
-horizon, or at a cap on units. Far from the planned effect estimates have two humps, decided and
-futile, with little in between: a median there has a large standard error, which is taken from the
-estimates beside it. docs/research/ends.md has the figures.
+horizon, or at a cap on units. The standard error of a median is taken from the estimates beside it,
+since half of the planned effect gives two humps of them, decided and futile. A further column has
+the share of estimates that are too small. docs/research/ends.md has the figures.
 """
 
 from __future__ import annotations
