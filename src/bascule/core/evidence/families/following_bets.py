@@ -181,8 +181,8 @@ def pay_lift(
         pair[bet + LOSS] += gain * gain
 
 
-@lru_cache(maxsize=2)
-def update_of(intervals: bool) -> Update:
+@lru_cache(maxsize=4)
+def update_for(intervals: bool, horizon: bool) -> Update:
     """Return the function that updates the bets of a pair; without intervals it only decides.
 
     Margins and lifts belong to intervals.
@@ -262,6 +262,11 @@ def update_of(intervals: bool) -> Update:
                 pair[ROUND_CLOCK], pair[VARIANCE] = now, arm_variance
 
     return update
+
+
+def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, params: Params) -> None:
+    """Update the bets on both arms of a pair with a complete block."""
+    update_for(True, True)(pair, mine, theirs, before, after, params)
 
 
 # Results
@@ -364,8 +369,8 @@ FOLLOWING_BETS = Family(
     THEIRS + COLUMNS,
     shared=general_variance,
     spread=spread,
-    update=update_of(intervals=True),
-    update_for=lambda intervals, _: update_of(intervals),
+    update=update,
+    update_for=update_for,
     verdict=verdict,
     within=within,
     interval=interval,

@@ -17,6 +17,7 @@ from bascule.core.evidence.families.rows import (
     Family,
     Params,
     Row,
+    Update,
     add_block,
     fold_sum,
     observe_sum,
@@ -58,6 +59,11 @@ def endless_update(
 ) -> None:
     """Add a complete block to the total and clock of a pair, in a test without a horizon."""
     add_block(pair, mine, theirs, params.precision)
+
+
+def update_for(intervals: bool, horizon: bool) -> Update:
+    """Return the function that updates a pair, in tests with or without a horizon."""
+    return update if horizon else endless_update
 
 
 def log_evidence(total: float, clock: float, spread: float, params: Params) -> float:
@@ -228,7 +234,7 @@ KNOWN_SPREAD = Family(
     outlook=outlook,
     remaining=remaining,
     boundary=boundary,
-    update_for=lambda _, horizon: update if horizon else endless_update,
+    update_for=update_for,
     in_theory=True,
 )
 """Evidence for outcomes with a known spread."""
