@@ -92,11 +92,11 @@ is an even split with early stopping.
 
 ### Who holds the error, and where
 
-All tests below are run at 5 %.
+The tests of this table are run at 5 %.
 
 | test | holds its error | error elsewhere |
 | --- | --- | --- |
-| tilted blocks | at any look, any sample size | |
+| tilted blocks | at any look, any sample size, for 0/1, bounded and known-spread outcomes | |
 | GAVI, mSPRT with a stated effect | at any look, any sample size, if sums are normal | |
 | group sequential | at the planned looks and size | {run_on["linear"]:.1f} to {run_on["cubic"]:.1f} %, if it goes on to 700 pairs instead of 500 |
 | YEAST | at any look, up to the planned size | {run_on["YEAST"]:.1f} %, if it goes on |

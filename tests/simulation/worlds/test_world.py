@@ -78,8 +78,8 @@ def test_a_world_is_plain_if_the_design_expects_nothing_else() -> None:
         (lambda: bs.worlds.World.from_dict({"means": [0, 1], "colour": 1}), "colour", "remove it"),
         (
             lambda: bs.worlds.World.from_dict({"means": [0, 1], "noise": {}}),
-            "noise",
-            "kind that exists",
+            "kind",
+            "missing from the world's noise",
         ),
         (
             lambda: bs.worlds.World.from_dict({"means": [0, 1], "trend": {}}),
