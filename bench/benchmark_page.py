@@ -79,8 +79,8 @@ settings, and shows what each method costs and where it holds its error. The las
 The rules of others were written from their papers (`bascule.research.rivals`). {len(PUBLISHED)} published figures were read in
 their sources and repeated; the one that is farthest off is {farthest:.2f} standard errors away ([all of
 them](#published-figures-repeated)). In the tables a published figure stands *(in parentheses)* beside ours; a figure
-without one was not published, or could not be read in its source. ± is one standard error; that of a share counts two
-more runs of either result, so that it is never 0. Thompson sampling, top-two rules and a mixed allocation are compared in
+without one was not published, or could not be read in its source. ± is one standard error; that of a share is
+computed as if two more runs had had each result, so that it is never 0. Thompson sampling, top-two rules and a mixed allocation are compared in
 [Rules of other tools](peers.md).
 
 ![Power against mean units for an effect of 0.2](../images/benchmark.svg)
@@ -109,14 +109,15 @@ error stays.
 
 ### What a decision costs at a known size
 
-500 pairs are planned, the effect is 0.2 standard deviations, and *regret* is the effect times the units of the worse arm:
+500 pairs with normal outcomes are planned, one-sided at 5 %, the effect is 0.2 standard deviations, and *regret* is the effect
+times the units of the worse arm ([all figures](#sequential-tests-at-a-known-size), with their standard errors):
 
 {summary_table(sequential)}
 - **Soonest:** group-sequential tests, which look at planned times only: linear spending at a lower power, quadratic spending
   at the same power as ours.
 - **Any look:** our even split with a horizon takes as many units as YEAST. Both have the same flat boundary; theirs was
   published first, and we found ours independently.
-- **Least regret:** tilt 3. It takes more units, at most {tilted["most"].mean:,.0f} in {runs["sequential"]:,} runs an effect, because the worse arm gets fewer of them. With 0/1 outcomes
+- **Least regret:** tilt 3. It takes more units, at most {tilted["most"].mean:,.0f} in {runs["sequential"]:,} runs at each effect, because the worse arm gets fewer of them. With 0/1 outcomes
   mSPRT with the effect as seen loses a little less ({seen["units"].mean / 100:.1f} against {rates["Tilt_3, effect 0.02, horizon"]["regret"].mean:.1f} conversions), and does not hold its error.
 
 ### Where bascule is not the best
@@ -175,7 +176,9 @@ not be checked against the source. *Regret* adds up the gaps of the arms times t
 ## A Bayesian adaptive trial
 
 adaptr 1.4.0, README: three arms, an undesirable 0/1 outcome, looks at 300 to 2,000 patients, response-adaptive randomisation
-with a floor of 20 %, superiority at a posterior probability of .981, calibrated to 5 % where all arms are equal; {runs["trial"]:,} runs a row. *Power* is with rates of .25,
+with a floor of 20 %, superiority at a posterior probability of .981, calibrated to 5 % where all arms are equal; {runs["trial"]:,} runs a row. A trial has a look every 100 patients, while 100 more
+join before their outcomes are known, drops arms that are hardly the best, and also ends for equivalence (rates within .05 with a
+probability of .9). *Power* is with rates of .25,
 .20 and .30; *two tied for best* has rates of .20, .20 and .30, where no arm is superior. Read the power together with the error
 in the last column: the higher power of adaptr comes with an error of {100 * trial["adaptr"]["two tied for best"].mean:.0f} % there. *Events lost* are the events that would
 not have happened if all patients had got the best arm, in the case of *power*.
