@@ -117,7 +117,7 @@ times the units of the worse arm ([all figures](#sequential-tests-at-a-known-siz
   at the same power as ours.
 - **Any look:** our even split with a horizon takes as many units as YEAST. Both have the same flat boundary; theirs was
   published first, and we found ours independently.
-- **Least regret:** tilt 3. It takes more units, at most {tilted["most"].mean:,.0f} in {runs["sequential"]:,} runs at each effect, because the worse arm gets fewer of them. With 0/1 outcomes
+- **Least regret:** tilt 3. It takes more units, because the worse arm gets fewer of them: at most {tilted["most"].mean:,.0f} in {runs["sequential"]:,} runs at each effect. With 0/1 outcomes
   mSPRT with the effect as seen loses a little less ({seen["units"].mean / 100:.1f} against {rates["Tilt_3, effect 0.02, horizon"]["regret"].mean:.1f} conversions), and does not hold its error.
 
 ### Where bascule is not the best
@@ -132,7 +132,7 @@ times the units of the worse arm ([all figures](#sequential-tests-at-a-known-siz
   lie. That costs units:
   - Track-and-stop names the best of [five arms](#fixed-confidence-best-arm) after {arms["five arms: track-and-stop"]["units"].mean:,.0f} units with a regret of {arms["five arms: track-and-stop"]["regret"].mean:.0f}. Tilt_3 takes {arms["five arms: Tilt_3"]["units"].mean:,.0f}
     and {arms["five arms: Tilt_3"]["regret"].mean:.0f}, and {arms["five arms: Tilt_3, effect 0.09"]["units"].mean:,.0f} and {arms["five arms: Tilt_3, effect 0.09"]["regret"].mean:.0f} if it is told the gap. The threshold of track-and-stop is not proven.
-  - [adaptr](#a-bayesian-adaptive-trial) has a power of {adaptr["one best"].mean:.2f} at 2,000 patients, Tilt_1 {trial["Tilt_1, effect 0.05"]["one best"].mean:.2f} and Tilt_3 {trial["Tilt_3, effect 0.05"]["one best"].mean:.2f}. Its error with two arms tied for best
+  - [adaptr](#a-bayesian-adaptive-trial) has a power of {adaptr["one best"].mean:.2f} at 2,000 patients, Tilt_1 {trial["Tilt_1, effect 0.05"]["one best"].mean:.2f} and Tilt_3 {trial["Tilt_3, effect 0.05"]["one best"].mean:.2f}. The error of adaptr with two arms tied for best
     is the {100 * adaptr["two tied for best"].mean:.0f} % above.
   - With a fixed split and one look the leader needs no correction for the number of arms (Hung and Fithian). We know of
     no such proof for tests that adapt and stop.
@@ -140,14 +140,14 @@ times the units of the worse arm ([all figures](#sequential-tests-at-a-known-siz
 ## Sequential tests at a known size
 
 Podlozhniy (2024), who repeats Spotify's comparison (Schultzberg and Ankargren 2023): 500 pairs, outcomes with a known spread of 1,
-one-sided at 5 %; {runs["sequential"]:,} runs a row.
+one-sided at 5 %; {runs["sequential"]:,} runs for each row and effect.
 
 - *at 0* to *at .4* are the shares of tests with a positive answer at these effects; *at 0* is the error.
 - *units* and *regret* (the effect times the units of the worse arm) are means until a test ends, decided or not; what an
   undecided test loses afterwards is not counted.
 - *most units* is 1,000 for tests that are stopped there. For ours with a horizon it is what the longest of all runs took: a
   horizon counts information, and an uneven split needs more units for the same information.
-- *error, if it runs on* is that of tests that are not stopped at 500 pairs and go on to 700, with the last boundary and at the
+- *error, if it runs on* is that of tests that are not stopped at 500 pairs and go on to 700 (not measured for 14 looks), with the last boundary and at the
   same distance between looks.
 
 Ours with a horizon are planned with a power of {HORIZON_POWER}, which puts the horizon of an even split at 1,000 units and a
@@ -158,10 +158,10 @@ Podlozhniy's mSPRT takes the mixture from the effect that is seen, which no proo
 
 ### 0/1 outcomes
 
-The same with a conversion rate of 10 %, 4,500 units an arm and lifts of 10 and 20 %; {runs["rates"]:,} runs a row. The other tests are given the variance of an
+The same with a conversion rate of 10 %, 4,500 units an arm and lifts of 10 and 20 %; {runs["rates"]:,} runs for each row and effect. The other tests are given the variance of an
 outcome and treat sums of outcomes as normal. Ours assume no distribution and no variance, and are proven. Those with an effect are
 told the rate of 10 %, which sets their bets at the start; their error does not depend on it. Their horizon counts information
-that depends on the outcomes, so its units vary.
+that depends on the outcomes, so the units at which it ends vary, and may exceed the 9,000.
 
 {rate_table(rates)}
 ## Fixed-confidence best arm
@@ -202,7 +202,7 @@ conversions lost are averages over the tests with a lift.
 
 {archive_table(recorded["archive"])}
 `bascule analyze` is told neither effect nor size, proves its error for 0/1 outcomes at any look, and finds least here; a test that is planned
-with bascule has a horizon and the power of the first table.
+with bascule has a horizon and the power that it is planned for.
 
 With one of two public files, `bench.public_tests` prints what each test in it would have decided, and when, by the functions of
 `bascule analyze --test`:
@@ -232,14 +232,14 @@ same outcomes, so the figures of one column are too high or too low together: at
 `constraints.txt` every figure is repeated to the digit. Other versions of NumPy draw some binomial numbers differently, which
 changes the row of adaptr and the archive within their errors.
 
-`python -m bench.benchmark TABLE "ROW"` prints any row with the figures of this page, by its name in the first column, and the
+`python -m bench.benchmark TABLE "ROW"` prints any row of the measured tables with the figures of this page, by its name in the first column, and the
 whole table without a row. The tables in their order, each with its first row:
 
 ```sh
 {table_commands(recorded)}
 ```
 
-Our rows of the first table, by the product itself:
+Our rows of *Sequential tests at a known size*, by the product itself:
 
 ```sh
 {commands}

@@ -50,8 +50,9 @@ class BasculeProvider(OFREPProvider):
 
     `events` says which tests an event is an outcome of; an event that is not in it is one of the
     test of its own name. Its value is the number that is tracked, or 1. Outcomes are sent by a
-    thread of the provider's own, a few at a time, and again until they arrive: each has an id, so
-    that none counts twice. `shutdown` waits until all are sent.
+    thread of the provider's own, a few at a time, and again after each of `PAUSES` if the service
+    does not answer, before they are dropped with a warning. Each has an id, so that none counts
+    twice. `shutdown` waits until all are sent or dropped.
 
     The attributes `id`, `at` (a datetime), `exposed` and `metric` of a tracked event go along with
     it. `per` is the denominator of a ratio, whose numerator is the value: 1 and 1 for a request
