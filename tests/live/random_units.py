@@ -6,6 +6,7 @@ import random
 from typing import Any
 from unittest import mock
 
+import numpy as np
 from tests.live.random_designs import Case, Played, difference
 
 import bascule as bs
@@ -83,6 +84,8 @@ def simulated_units(case: Case, seed: int) -> Played:
     with (
         mock.patch.object(intervals, "units_of", units_of),
         mock.patch.object(intervals, "compile_loop", compile_loop),
+        # In a loop that is not compiled, NumPy warns of arithmetic modulo 2^64.
+        np.errstate(over="ignore"),
     ):
         written_out = world.for_outcome(seeks.outcome, len(design.arms))
         runs = intervals.WorldIntervalRuns(seeks, seeks.procedure, written_out, seed, 1)
