@@ -80,7 +80,7 @@ The rules of others were written from their papers (`bascule.research.rivals`). 
 their sources and repeated; the one that is farthest off is {farthest:.2f} standard errors away ([all of
 them](#published-figures-repeated)). In the tables a published figure stands *(in parentheses)* beside ours; a figure
 without one was not published, or could not be read in its source. ± is one standard error; that of a share is
-computed as if two more runs had had each result, so that it is never 0. Thompson sampling, top-two rules and a mixed allocation are compared in
+computed with two runs of each result added (Agresti and Coull), so that it is never 0. Thompson sampling, top-two rules and a mixed allocation are compared in
 [Rules of other tools](peers.md).
 
 ![Power against mean units for an effect of 0.2](../images/benchmark.svg)
@@ -115,24 +115,25 @@ times the units of the worse arm ([all figures](#sequential-tests-at-a-known-siz
 {summary_table(sequential)}
 - **Soonest:** group-sequential tests, which look at planned times only: linear spending at a lower power, quadratic spending
   at the same power as ours.
-- **Any look:** our even split with a horizon takes as many units as YEAST. Both have the same flat boundary; theirs was
-  published first, and we found ours independently.
+- **Any look:** our even split with a horizon takes as many units as YEAST. YEAST has a flat boundary, which we found
+  independently and later; ours is a [bet that follows this boundary](horizon.md#bets-that-follow-the-boundary), nearly as sharp and
+  proven.
 - **Least regret:** tilt 3. It takes more units, because the worse arm gets fewer of them: at most {tilted["most"].mean:,.0f} in {runs["sequential"]:,} runs at each effect. With 0/1 outcomes
-  mSPRT with the effect as seen loses a little less ({seen["units"].mean / 100:.1f} against {rates["Tilt_3, effect 0.02, horizon"]["regret"].mean:.1f} conversions), and does not hold its error.
+  mSPRT with the effect as seen loses a little less until its end ({seen["units"].mean / 100:.1f} against {rates["Tilt_3, effect 0.02, horizon"]["regret"].mean:.1f} conversions), but it finds the lift less often, and does not hold its error.
 
 ### Where bascule is not the best
 
 - **Planned looks.** A group-sequential test with quadratic spending and 14 looks has the power of our even split ({quadratic["at 0.2"].mean:.3f}) with
   {100 - 100 * quadratic["units"].mean / horizon["units"].mean:.0f} % fewer units. That is the price of looking at any time.
 - **A known sample size that the test is not told.** Tilt_1 without effect and horizon finds the effect in {100 * sequential["Tilt_1"]["at 0.2"].mean:.0f} % of tests,
-  GAVI in {100 * sequential["GAVI"]["at 0.2"].mean:.0f} %: GAVI is told the sample size.
+  GAVI in {100 * sequential["GAVI"]["at 0.2"].mean:.0f} %: GAVI is tuned to the sample size; its error holds at any.
 - **Power at the planned sample size.** The fixed test has {sequential["fixed"]["at 0.2"].mean:.3f}, and a test that is valid at any time can have as much at its
   last look (Koning and van Meer). Neither YEAST nor ours reaches it.
 - **Three arms and more.** Ours compares every pair at its share of the error, so that the error holds wherever the means
   lie. That costs units:
   - Track-and-stop names the best of [five arms](#fixed-confidence-best-arm) after {arms["five arms: track-and-stop"]["units"].mean:,.0f} units with a regret of {arms["five arms: track-and-stop"]["regret"].mean:.0f}. Tilt_3 takes {arms["five arms: Tilt_3"]["units"].mean:,.0f}
     and {arms["five arms: Tilt_3"]["regret"].mean:.0f}, and {arms["five arms: Tilt_3, effect 0.09"]["units"].mean:,.0f} and {arms["five arms: Tilt_3, effect 0.09"]["regret"].mean:.0f} if it is told the gap. The threshold of track-and-stop is not proven.
-  - [adaptr](#a-bayesian-adaptive-trial) has a power of {adaptr["one best"].mean:.2f} at 2,000 patients, Tilt_1 {trial["Tilt_1, effect 0.05"]["one best"].mean:.2f} and Tilt_3 {trial["Tilt_3, effect 0.05"]["one best"].mean:.2f}. The error of adaptr with two arms tied for best
+  - [adaptr](#a-bayesian-adaptive-trial) has a power of {adaptr["one best"].mean:.2f} at 2,000 patients; Tilt_1 and Tilt_3, told the effect, {trial["Tilt_1, effect 0.05"]["one best"].mean:.2f} and {trial["Tilt_3, effect 0.05"]["one best"].mean:.2f}. The error of adaptr with two arms tied for best
     is the {100 * adaptr["two tied for best"].mean:.0f} % above.
   - With a fixed split and one look the leader needs no correction for the number of arms (Hung and Fithian). We know of
     no such proof for tests that adapt and stop.
@@ -147,8 +148,8 @@ one-sided at 5 %; {runs["sequential"]:,} runs for each row and effect.
   undecided test loses afterwards is not counted.
 - *most units* is 1,000 for tests that are stopped there. For ours with a horizon it is what the longest of all runs took: a
   horizon counts information, and an uneven split needs more units for the same information.
-- *error, if it runs on* is that of tests that are not stopped at 500 pairs and go on to 700 (not measured for 14 looks), with the last boundary and at the
-  same distance between looks.
+- *error, if it runs on* is the share of wrong answers at effect 0 if tests that are undecided at 500 pairs go on to 700, with looks as far
+  apart as before and the boundary of the last planned look (not measured for 14 looks).
 
 Ours with a horizon are planned with a power of {HORIZON_POWER}, which puts the horizon of an even split at 1,000 units and a
 block.

@@ -50,8 +50,9 @@ class Row(NamedTuple):
 
 
 def played(design: bs.Design, means: Sequence[float]) -> Simulation:
-    """Simulate a design with the README's traffic and window."""
-    world = bs.worlds.World(tuple(means), units_per_day=PER_DAY)
+    """Simulate a design with the README's traffic, and outcomes that are known after a day."""
+    day = bs.worlds.Delay(PER_DAY)
+    world = bs.worlds.World(tuple(means), units_per_day=PER_DAY, delay=day)
     return bs.simulate(design, world=world, runs=RUNS, seed=1)
 
 
