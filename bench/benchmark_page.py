@@ -125,15 +125,15 @@ times the units of the worse arm ([all figures](#sequential-tests-at-a-known-siz
 
 - **Planned looks.** A group-sequential test with quadratic spending and 14 looks has the power of our even split ({quadratic["at 0.2"].mean:.3f}) with
   {100 - 100 * quadratic["units"].mean / horizon["units"].mean:.0f} % fewer units. That is the price of looking at any time.
-- **A known sample size that the test is not told.** Tilt_1 without effect and horizon finds the effect in {100 * sequential["Tilt_1"]["at 0.2"].mean:.0f} % of tests,
+- **A sample size that the test does not know.** Tilt_1 without effect and horizon finds the effect in {100 * sequential["Tilt_1"]["at 0.2"].mean:.0f} % of tests,
   GAVI in {100 * sequential["GAVI"]["at 0.2"].mean:.0f} %: GAVI is tuned to the sample size; its error holds at any.
 - **Power at the planned sample size.** The fixed test has {sequential["fixed"]["at 0.2"].mean:.3f}, and a test that is valid at any time can have as much at its
   last look (Koning and van Meer). Neither YEAST nor ours reaches it.
 - **Three arms and more.** Ours compares every pair at its share of the error, so that the error holds wherever the means
   lie. That costs units:
   - Track-and-stop names the best of [five arms](#fixed-confidence-best-arm) after {arms["five arms: track-and-stop"]["units"].mean:,.0f} units with a regret of {arms["five arms: track-and-stop"]["regret"].mean:.0f}. Tilt_3 takes {arms["five arms: Tilt_3"]["units"].mean:,.0f}
-    and {arms["five arms: Tilt_3"]["regret"].mean:.0f}, and {arms["five arms: Tilt_3, effect 0.09"]["units"].mean:,.0f} and {arms["five arms: Tilt_3, effect 0.09"]["regret"].mean:.0f} if it is told the gap. The threshold of track-and-stop is not proven.
-  - [adaptr](#a-bayesian-adaptive-trial) has a power of {adaptr["one best"].mean:.2f} at 2,000 patients; Tilt_1 and Tilt_3, told the effect, {trial["Tilt_1, effect 0.05"]["one best"].mean:.2f} and {trial["Tilt_3, effect 0.05"]["one best"].mean:.2f}. The error of adaptr with two arms tied for best
+    and {arms["five arms: Tilt_3"]["regret"].mean:.0f}, and {arms["five arms: Tilt_3, effect 0.09"]["units"].mean:,.0f} and {arms["five arms: Tilt_3, effect 0.09"]["regret"].mean:.0f} if it knows the gap. The threshold of track-and-stop is not proven.
+  - [adaptr](#a-bayesian-adaptive-trial) has a power of {adaptr["one best"].mean:.2f} at 2,000 patients; Tilt_1 and Tilt_3 with a known effect {trial["Tilt_1, effect 0.05"]["one best"].mean:.2f} and {trial["Tilt_3, effect 0.05"]["one best"].mean:.2f}. The error of adaptr with two arms tied for best
     is the {100 * adaptr["two tied for best"].mean:.0f} % above.
   - With a fixed split and one look the leader needs no correction for the number of arms (Hung and Fithian). We know of
     no such proof for tests that adapt and stop.
@@ -161,7 +161,7 @@ Podlozhniy's mSPRT takes the mixture from the effect that is seen, which no proo
 
 The same with a conversion rate of 10 %, 4,500 units an arm and lifts of 10 and 20 %; {runs["rates"]:,} runs for each row and effect. The other tests are given the variance of an
 outcome and treat sums of outcomes as normal. Ours assume no distribution and no variance, and are proven. Those with an effect are
-told the rate of 10 %, which sets their bets at the start; their error does not depend on it. Their horizon counts information
+given the rate of 10 %, which sets their bets at the start; their error does not depend on it. Their horizon counts information
 that depends on the outcomes, so the units at which it ends vary, and may exceed the 9,000.
 
 {rate_table(rates)}
@@ -202,7 +202,7 @@ visitors per arm and day and a rate of 10 %. The lift is 0 in two of five tests,
 conversions lost are averages over the tests with a lift.
 
 {archive_table(recorded["archive"])}
-`bascule analyze` is told neither effect nor size, proves its error for 0/1 outcomes at any look, and finds least here; a test that is planned
+`bascule analyze` knows neither the effect nor the sample size, proves its error for 0/1 outcomes at any look, and finds least here; a test that is planned
 with bascule has a horizon and the power that it is planned for.
 
 With one of two public files, `bench.public_tests` prints what each test in it would have decided, and when, by the functions of

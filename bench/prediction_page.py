@@ -28,7 +28,7 @@ TWO_ARMS = """## Two arms
 
 VARIANTS = """## Two arms: effects and batches
 
-"Effect" is a tilted test that was told the gap, "batch 10" one that assigns ten units of each
+"Effect" is a tilted test that knows the gap, "batch 10" one that assigns ten units of each
 challenger at a time.
 
 {summary}

@@ -16,6 +16,19 @@ def reply_of(number: int, items: int = 1) -> Reply[int]:
     return Reply(Job(number, "", lambda _, given: given), [None] * items, lambda _: number)
 
 
+class Held:
+    """Work whose groups wait until `go_on` is set, and are kept."""
+
+    def __init__(self) -> None:
+        self.seen: list[list[int]] = []
+        self.begun, self.go_on = Event(), Event()
+
+    def __call__(self, jobs: list[Reply[int]]) -> None:
+        self.seen.append([reply.job.experiment for reply in jobs])
+        self.begun.set()
+        self.go_on.wait(10)
+
+
 def wait_for(groups: CommitQueue, number: int) -> int:
     """Run a job and wait for its result, as a thread that blocks does."""
     reply = reply_of(number)
@@ -24,27 +37,20 @@ def wait_for(groups: CommitQueue, number: int) -> int:
 
 
 def test_callers_that_come_while_one_is_at_work_are_the_next_group() -> None:
-    seen: list[list[int]] = []
-    begun, go_on = Event(), Event()
-
-    def work(jobs: list[Reply[int]]) -> None:
-        seen.append([one.job.experiment for one in jobs])
-        begun.set()
-        go_on.wait(10)
-
-    groups = CommitQueue(work, lambda: None)
+    held = Held()
+    groups = CommitQueue(held, lambda: None)
     threads = [Thread(target=wait_for, args=(groups, 0))]
     threads[0].start()
-    begun.wait(10)
+    held.begun.wait(10)
     threads += [Thread(target=wait_for, args=(groups, i)) for i in range(1, 5)]
     for thread in threads[1:]:
         thread.start()
     while len(groups._queue) < 4:
         pass
-    go_on.set()
+    held.go_on.set()
     for thread in threads:
         thread.join()
-    assert [sorted(jobs) for jobs in seen] == [[0], [1, 2, 3, 4]]
+    assert [sorted(jobs) for jobs in held.seen] == [[0], [1, 2, 3, 4]]
 
 
 def test_an_error_reaches_the_caller_and_the_next_group_works() -> None:
@@ -77,23 +83,16 @@ def test_an_interruption_while_a_group_waits_for_others_stops_no_later_one(
 
 
 def test_those_who_bring_much_do_not_all_go_at_once() -> None:
-    seen: list[list[int]] = []
-    begun, go_on = Event(), Event()
-
-    def work(jobs: list[Reply[int]]) -> None:
-        seen.append([one.job.experiment for one in jobs])
-        begun.set()
-        go_on.wait(10)
-
-    groups = CommitQueue(work, lambda: None)
+    held = Held()
+    groups = CommitQueue(held, lambda: None)
     replies = [reply_of(i, items) for i, items in enumerate((1, 15_000, 15_000, 30_000))]
     groups.submit(replies[0])
-    begun.wait(10)
+    held.begun.wait(10)
     for reply in replies[1:]:
         groups.submit(reply)
-    go_on.set()
+    held.go_on.set()
     assert [reply.result(10) for reply in replies] == [0, 1, 2, 3]
-    assert seen == [[0], [1], [2], [3]]
+    assert held.seen == [[0], [1], [2], [3]]
 
 
 def test_the_thread_that_writes_for_others_ends_when_nobody_comes(
@@ -110,24 +109,17 @@ def test_the_thread_that_writes_for_others_ends_when_nobody_comes(
 
 
 def test_one_unit_goes_between_two_batches_that_came_before_it() -> None:
-    seen: list[list[int]] = []
-    begun, go_on = Event(), Event()
-
-    def work(jobs: list[Reply[int]]) -> None:
-        seen.append([one.job.experiment for one in jobs])
-        begun.set()
-        go_on.wait(10)
-
-    groups = CommitQueue(work, lambda: None)
+    held = Held()
+    groups = CommitQueue(held, lambda: None)
     replies = [reply_of(number, items=1000) for number in range(3)]
     groups.submit(replies[0])
-    begun.wait(10)
+    held.begun.wait(10)
     replies.append(reply_of(3))
     for reply in replies[1:]:
         groups.submit(reply)
-    go_on.set()
+    held.go_on.set()
     assert [reply.result(10) for reply in replies] == [0, 1, 2, 3]
-    assert seen == [[0], [3], [1], [2]]
+    assert held.seen == [[0], [3], [1], [2]]
 
 
 def test_jobs_of_a_call_on_thousands_of_tests_give_way_and_are_not_forgotten() -> None:
