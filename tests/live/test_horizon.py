@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from typing import Any
 
 import pytest
@@ -64,3 +65,21 @@ def test_a_futile_test_ends_sooner_or_says_so() -> None:
     with store:
         assert (test.state, test.status().futile) == ("running", True)
         assert test.status().headline.startswith("Consider ending the test")
+
+
+def test_lifts_agree_with_differences_between_the_looks_of_a_batch() -> None:
+    """Intervals of four arms are stored at some looks; bets also win in the middle of a batch."""
+    rule = bs.Tilt(3, effect=0.4, baseline=0.3, power=0.9, batch=3)
+    design = bs.Design([*"abcd"], bs.Bernoulli(), rule, error=0.4, reports="always")
+    chance, decided = random.Random(2), 0
+    with bs.open(":memory:", shuffle=chance.shuffle) as store:
+        test = store.create("test", design)
+        while test.state == "running":
+            unit = f"unit {test.status().units}"
+            test.record(unit, float(chance.random() < (0.5 if test.assign(unit) == "c" else 0.2)))
+            for contrast in test.status().contrasts:
+                if contrast.lift is not None:
+                    assert (contrast.lift_low >= 0.0) == (contrast.low >= 0.0)
+                    assert (contrast.lift_high <= 0.0) == (contrast.high <= 0.0)
+                    decided += contrast.high <= 0.0 or contrast.low >= 0.0
+    assert decided

@@ -9,7 +9,7 @@ import pytest
 
 import bascule as bs
 from bascule.core.evidence.families.estimated_spread import lift_of
-from bascule.core.metrics.effects import Contrast, contrasts, lifts, mean_radius
+from bascule.core.metrics.effects import Contrast, Effect, contrasts, lifts, mean_radius
 from bascule.core.metrics.metric import Goal
 from bascule.core.progress import block_procedure
 from bascule.core.statistics import ArmStatistics, Statistics
@@ -60,6 +60,17 @@ def test_a_rate_cannot_fall_by_more_than_all_of_it() -> None:
     design = bs.Design(["a", "b"], bs.Bernoulli(), bs.UCB(2, radius="mixture"), sides=1)
     (found,) = _found(design, _seen((4000, 400.0, 400.0), (30, 0.0, 0.0)))
     assert found.lift_low == -1.0
+
+
+@pytest.mark.parametrize(("units", "lift"), [(4000, -1.0), (40, None)])
+def test_a_lift_lies_within_its_interval(units: int, lift: float | None) -> None:
+    """The difference is that of blocks, which may be larger than the mean of the control."""
+    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
+    control = ArmStatistics(units, 0.1 * units, 0.1 * units)
+    said = Effect("b", "a", -0.12, -0.2, -0.04, 0.025, "proven")
+    (found,) = contrasts(design, [said], control, control.mean)
+    assert found.lift == lift
+    assert lift is None or found.lift_low <= lift <= found.lift_high
 
 
 def test_intervals_of_the_lift_hold_at_the_decision() -> None:

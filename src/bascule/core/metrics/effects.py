@@ -184,8 +184,10 @@ def _shown(
     kept = statistics.bounds
     if not kept or not procedure.keeps_bounds:
         return now
-    if procedure.winner(statistics) != NOBODY:
-        # A decision depends on the current evidence, which may not have been stored yet.
+    nested = isinstance(procedure, BlockProcedure) and procedure.evidence.nested
+    if nested or procedure.winner(statistics) != NOBODY:
+        # A decision depends on the current evidence, which may not have been stored yet, and so do
+        # the lifts of bets.
         known = ((low, high) for _, low, high in procedure.known_differences(statistics))
         kept = intersected(kept, known)
     # A pair that never had equal units has no stored interval: its current one is used.
@@ -205,7 +207,8 @@ class Contrast:
 
     `low` and `high` each fail with probability at most `error`, over the whole test, and so do
     `lift_low` and `lift_high` with `lift_error`. A lift of 0.1 is 10 % of the control's mean. It is
-    None where the control's mean is not above 0, and its bounds are infinite while it may be 0.
+    None where the control's mean is not above 0, and while it may be 0 where outcomes that are not
+    negative would fall by more than 100 %; its bounds are infinite while that mean may be 0.
     `unbiased` is the
     median-unbiased estimate of the difference after a decision, None before one.
     """
@@ -368,13 +371,14 @@ def _relative(
     if mean is None or mean <= 0.0:
         return None, -math.inf, math.inf
     difference, low, high = three
+    # The mean of nonnegative outcomes cannot fall by more than 100 %. The quotient may, because the
+    # means of blocks differ from those of arms.
+    floor = -1.0 if outcome.nonnegative else -math.inf
+    lift = difference / mean
     # Lower and upper bound of the control's mean.
     least, most = mean - radius, mean + radius
     if least <= 0.0:
-        return difference / mean, -math.inf, math.inf
-    lowest = low / (most if low >= 0.0 else least)
+        return lift if lift >= floor else None, -math.inf, math.inf
+    lowest = max(low / (most if low >= 0.0 else least), floor)
     highest = high / (least if high >= 0.0 else most)
-    if outcome.nonnegative:
-        # The mean of nonnegative outcomes cannot fall by more than 100 %.
-        lowest = max(lowest, -1.0)
-    return difference / mean, lowest, highest
+    return min(max(lift, lowest), highest), lowest, highest

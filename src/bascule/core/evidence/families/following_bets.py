@@ -376,6 +376,7 @@ FOLLOWING_BETS = Family(
     interval=interval,
     outlook=outlook,
     remaining=remaining,
+    nested=True,
     in_theory=True,
     lift=lift,
 )

@@ -251,6 +251,8 @@ class Family(NamedTuple):
     """(pair, difference, relative, params) -> the bounds of the ratio of two means, minus 1: that
     of the second arm's mean to the first's, or the reverse if `relative` is -1. `difference` has
     the bounds of the same two means' difference, before mirroring. None if there are none."""
+    nested: bool = False
+    """Whether the interval of a pair lies within those of all earlier looks."""
     in_theory: bool = False
     """Whether theory can predict when such evidence decides. Without that, and without a boundary,
     nothing is predicted, and no median-unbiased estimate is given."""
