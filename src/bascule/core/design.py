@@ -150,7 +150,8 @@ class Design(DesignFields):
         check_covariates(covariates, without.procedure)
         try:
             # The rule must also support the adjusted outcomes.
-            replace(without, outcome=widened(self.outcome), measure=None, metrics=())
+            adjusted = replace(without, measure_on=False, decides="primary", measure=None, metrics=())
+            replace(adjusted, outcome=widened(self.outcome))
         except InputError as problem:
             raise invalid(
                 f"covariates do not go together with {self.rule.label} yet ({problem}): leave "

@@ -65,6 +65,23 @@ def test_designs_that_cannot_have_them_are_refused(
         design(outcome, *covariates, rule=rule)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"measure_on": True},
+        {
+            "decides": "guardrails",
+            "metrics": [bs.Metric("crash", bs.Numeric(), margin=1, measure=bs.Measure("1d"))],
+        },
+    ],
+    ids=["measured on", "guardrails"],
+)
+def test_they_go_together_with_what_needs_a_window_or_a_guardrail(options: Any) -> None:
+    for rule in (bs.Tilt(3), bs.Tilt(3, effect=0.1, power=0.9)):
+        made = design(bs.Numeric(), SPEND, rule=rule, measure=bs.Measure("7d"), **options)
+        assert bs.Design.from_dict(made.to_dict()) == made
+
+
 def test_a_design_with_covariates_survives_plain_data_and_keeps_its_guarantee() -> None:
     proven, estimated = design(bs.Bernoulli(), AGE), design(bs.Numeric(), SPEND)
     assert bs.Design.from_dict(proven.to_dict()) == proven
