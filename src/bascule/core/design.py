@@ -150,7 +150,9 @@ class Design(DesignFields):
         check_covariates(covariates, without.procedure)
         try:
             # The rule must also support the adjusted outcomes.
-            adjusted = replace(without, measure_on=False, decides="primary", measure=None, metrics=())
+            adjusted = replace(
+                without, measure_on=False, decides="primary", measure=None, metrics=()
+            )
             replace(adjusted, outcome=widened(self.outcome))
         except InputError as problem:
             raise invalid(

@@ -128,6 +128,19 @@ def test_intervals_of_a_metric_only_shrink() -> None:
         before = now
 
 
+@pytest.mark.parametrize("goal", ["increase", "decrease"])
+def test_a_difference_that_earlier_looks_have_ruled_out_is_moved_into_its_interval(
+    goal: Any,
+) -> None:
+    made = design(goal=goal, harm="never")
+    seen = folded(made, [0.0, 0.0], [0.0, 1.0], 20)
+    for _ in range(20):
+        seen = fold_block(made, seen, sums([0.0, 0.0], 4), metrics=[sums([0.0, -1.0], 4)])
+        (effect,) = metric_views(made, seen)[0].effects
+        assert effect.low <= effect.difference <= effect.high
+    assert effect.difference == effect.low
+
+
 def test_the_cap_counts_the_blocks_that_guardrails_still_need() -> None:
     made = bs.Design(
         ["control", "b"],

@@ -168,11 +168,13 @@ def _view(design: Design, number: int, test: Statistics) -> MetricView:
         if arm == control:
             continue
         least, most = sorted((0.0 + up * low, 0.0 + up * high))
+        # An estimate that earlier looks have ruled out is moved into the interval.
+        shown = min(max(now[arm][0], low), high)
         effects.append(
             Effect(
                 design.arms[arm],
                 design.arms[control],
-                0.0 + up * now[arm][0],
+                0.0 + up * shown,
                 least,
                 most,
                 metric_design.procedure.end_error,
