@@ -118,8 +118,8 @@ def check_design(design: Design, means: Sequence[float], seed: int = 1) -> tuple
 def check_rule(design: Design, seed: int = 1) -> tuple[str, ...]:
     """Play the rule of a design with every outcome model that it accepts, each in several spreads.
 
-    Runs must be those that their trace shows, and ties must keep the error. Return the name of the
-    check, or nothing for a rule whose units are there from the start.
+    Every simulated run must be equal to its trace, and the error at a tie must be as stated. Return
+    the name of the check, or nothing for a rule whose units are there from the start.
     """
     if design.procedure.assigns == "hash":
         return ()
@@ -417,7 +417,7 @@ CHECKS: dict[str, Callable[[Design, tuple[float, ...], int], bool]] = {
     "rule and outcome have words": _words,
     "what is not stated is refused": _refusal,
     "outcomes are as their model states": _values,
-    "halves of the data add up": _grouping,
+    "sums of two halves are those of the whole": _grouping,
     "trace agrees with simulate": _trace,
     "error at a tie is as stated": _ties,
     "intervals agree with decisions": _agreement,
@@ -428,11 +428,11 @@ CHECKS: dict[str, Callable[[Design, tuple[float, ...], int], bool]] = {
 
 ONE_OUTCOME = (
     "outcomes are as their model states",
-    "halves of the data add up",
+    "sums of two halves are those of the whole",
     "intervals agree with decisions",
     "live test agrees with verify",
 )
 """Names of the checks that apply only to designs whose units give one outcome each."""
 
-EVERY_OUTCOME = "every outcome it accepts is played as it runs"
+EVERY_OUTCOME = "every outcome model it accepts is simulated as its trace shows"
 """The name that `check_rule` returns for its check."""

@@ -138,7 +138,7 @@ def test_blanks_are_asked_about_wherever_they_stand() -> None:
         "score": [5.0 + i % 7 for i in range(n)],
     }
     log["score"] = [*log["score"][:-1], None]
-    assert "1 row has no score, and no other has 0" in str(asked(log))
+    assert "1 row has no score, and no row has a score of 0" in str(asked(log))
     blank = {"user_id": range(40), "arm": ["a", "b"] * 20, "value": [None] * 40, "age": range(40)}
     assert "no row has a value in value" in str(asked(blank, "value"))
 

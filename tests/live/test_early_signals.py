@@ -134,7 +134,8 @@ def test_blocks_follow_early_events_and_the_choice_is_verified(
         number,
     )
     (finding,) = test.verify().differences
-    assert finding == f"block {number} has sizes (1, 5), but what it went by gives (1, 1)"
+    sizes = "(1, 5), but those that follow from its stored inputs are (1, 1)"
+    assert finding == f"block {number} has sizes {sizes}"
 
 
 def test_a_wrong_sum_is_found(store: bs.Store) -> None:

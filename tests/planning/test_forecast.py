@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -34,10 +35,32 @@ def test_predicted_and_played_agree_though_the_deadline_cuts(tilt: float) -> Non
     assert expected.p50_days == pytest.approx(seen.p50_days, rel=0.15)
 
 
+def test_days_without_an_effect_are_finite_if_the_plan_ends_tests_in_time() -> None:
+    request, rule = bs.PlanRequest(sides=1), bs.Tilt(3, effect=0.01, power=0.9, baseline=0.05)
+    world = request.world_at((0.05, 0.05))
+    seen = forecast_of(bs.simulate(design_of(request, rule), world=world, runs=200), request)
+    expected = predicted_at_zero(request, rule)
+    assert expected is not None
+    assert expected.p50_days == pytest.approx(seen.p50_days, rel=0.1)
+    assert expected.p90_days == pytest.approx(seen.p90_days, rel=0.1)
+    futile = predicted_at_zero(request, replace(rule, futility=0.2))
+    assert futile is not None
+    assert math.isnan(futile.p50_days)
+    assert futile.to_dict()["p50_days"] is None
+
+
+@pytest.mark.parametrize("window", [None, "7d"])
+def test_days_without_an_effect_are_infinite_without_a_horizon(window: str | None) -> None:
+    request = bs.PlanRequest(sides=1, window=window)
+    expected = predicted_at_zero(request, bs.Tilt(3))
+    assert expected is not None
+    assert (expected.p50_days, expected.p90_days) == (math.inf, math.inf)
+
+
 @pytest.mark.slow
 def test_a_covariate_also_shortens_a_test_without_an_effect() -> None:
     numbers = {"covariate": "before", "correlation": 0.8, "units_per_day": 2000}
-    request = bs.PlanRequest(bs.Numeric(5), 20, "2%", guarantee="asymptotic", **numbers)  # type: ignore[arg-type]
+    request = bs.PlanRequest(bs.Numeric(5), 20, "2%", guarantee=("asymptotic"), **numbers)  # type: ignore[arg-type]
     rule = bs.Tilt(1, 0.4, power=0.9)
     expected, world = predicted_at_zero(request, rule), request.world_at((20.0, 20.0))
     seen = forecast_of(bs.simulate(design_of(request, rule), world=world, runs=200), request)

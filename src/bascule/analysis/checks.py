@@ -262,7 +262,7 @@ def _kept(sums: Sums, i: int, j: int) -> float:
 def gaps(sums: Sums, times: TimeKind) -> Check:
     """Check for days with no or hardly any arrivals, or none in some arm, where many were expected.
 
-    The arrivals of the days around it are what is expected of a day.
+    The expected number is the mean of the three days before and the three days after a day.
     """
     if times == "none":
         return Check("gaps", False, "the log has no times", made=False)

@@ -34,8 +34,9 @@ class LogAnswer:
     its nearest rival; where outcomes are `binary`, 0 or 1, it is a difference of shares. `flagged`
     names the checks that found something. A log that could not be analysed has the reason in
     `problem`, and nothing else. `e_value` is the evidence at the end of the log against all arms
-    being equal, and a test `stands` if at most 5 % of those that stand are false, in expectation.
-    `savings` is what it would have cost with a planned adaptive design.
+    being equal, and `stands` is true for the tests that remain significant after a correction for
+    their number: at most 5 % of these are expected to be false. `savings` is what it would have
+    cost with a planned adaptive design.
     """
 
     test: str

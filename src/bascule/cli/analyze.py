@@ -1,4 +1,4 @@
-"""`bascule analyze`: what the log of a test says that something else has run."""
+"""`bascule analyze`: analyse the log of a test that another tool has run."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ PARAMETERS = {
 
 METRICS = named(
     metric=Option(
-        "What is measured: a column, or 'clicks per views; decrease; margin 5'. Several: the first "
-        "decides.",
+        "What is measured: a column, or 'clicks per views; decrease; margin 5'. May be "
+        "given several times; the first metric decides.",
         group="basics",
         many=True,
         metavar="METRIC",

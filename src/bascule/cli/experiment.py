@@ -72,17 +72,18 @@ CREATION = named(
     values=Option('Values of the arms, as {"control": false, "green": true}.', metavar="JSON"),
     wait=Option("Do not start it yet.", kind="switch", group="basics"),
 )
-"""What a live test is created from."""
+"""Options of `bascule experiment create`."""
 
 
 def _knobs() -> dict[str, Option]:
-    """Return the numbers that are the knob of some rule."""
+    """Return the numeric options that may be the knob of a rule."""
     names = set()
     for rule in (RULES.get(kind) for kind in RULES.kinds if RULES.get(kind).knob is not Rule.knob):
         try:
             knob = rule().knob
         except (TypeError, InputError):
-            # A rule that cannot be made without parameters says nothing of its knob before.
+            # The knob of a rule that needs parameters is known only once it is made: all of its
+            # numbers are accepted.
             names |= {option.flag or name for name, option in options_of(rule).items()}
         else:
             names |= set() if knob is None else {knob.name}
@@ -154,7 +155,7 @@ def list_all(
             *(f"{status.name:<30}  {status.state:<10}{status.headline}" for status in statuses),
             *(f"{name:<30}  unreadable: {reason}" for name, reason in damaged.items()),
         ),
-        f"no experiment has {search!r}" if search else message,
+        f"no experiment has {search!r} in its name or description" if search else message,
     )
 
 
@@ -231,7 +232,7 @@ def knob(name: str = NAME, store: str = STORE, **options: Any) -> None:
 
 @app.command("share")
 def share_of(name: str = NAME, share: str = typer.Argument(...), store: str = STORE) -> None:
-    """Let another share of the traffic get in from the next block on, as 50%."""
+    """Set the share of the traffic that gets in, such as 50%, from the next block on."""
     from bascule.presentation.numbers import percent
 
     asked = CREATION["share"].read(share)
@@ -279,13 +280,13 @@ def log(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
 
 @app.command("excluded")
 def excluded(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
-    """List excluded outcomes, each with its reason."""
+    """List the outcomes that were excluded or changed, each with its reason."""
     with store_at(store, there=True) as opened:
         test = opened.get(name)
         rows, unlisted = test.excluded(), test.excluded_counts().get("not listed", 0)
     lines = [f"{row['unit']:<30}  {row['reason']:<18}{row['detail']}" for row in rows]
     if unlisted:
-        lines.append(f"{unlisted:,} more are counted and not listed: the list is full")
+        lines.append(f"{unlisted:,} more are not listed: the list is full")
     print_rows(as_json, {"excluded": rows, "unlisted": unlisted}, lines, "no outcome was excluded")
 
 

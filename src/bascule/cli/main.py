@@ -173,7 +173,8 @@ def _hide_types(command: Any) -> None:
 def end_if_interrupted(lost: sys.UnraisableHookArgs) -> None:
     """End the program if an interruption was raised in a callback of C, such as the compiler's.
 
-    Python prints and forgets what is raised there, and the compiler would fail without its answer.
+    Python would only print the exception, and the compiler would then fail, because its callback
+    has returned nothing.
     """
     if lost.exc_type is not KeyboardInterrupt:
         sys.__unraisablehook__(lost)

@@ -151,7 +151,7 @@ def requested(options: Mapping[str, Any]) -> PlanRequest:
 def _outcome(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the outcome model that options name or imply, and the spread within its limits.
 
-    Where the numbers are to come from a sample, a model that is named is left to the sample.
+    With a sample, the parameters of a named model come from the sample, so it is left out here.
     """
     sizes = {name: options[name] for name in PARAMETERS if options.get(name) not in (None, False)}
     kind = options.get("outcome") or designs.implied(sizes)
@@ -192,7 +192,7 @@ def _rollout(options: Mapping[str, Any], runs: Mapping[str, Any]) -> Answer:
 
 
 def _note_measure(answer: Plan, options: Mapping[str, Any]) -> None:
-    """Say on standard error that a saved design has no measure, where no note says it."""
+    """With --json, say on standard error that a saved design has no measure: no note says it."""
     from bascule.presentation.plan.text import measure_words
     from bascule.presentation.report import Report
 

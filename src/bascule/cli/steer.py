@@ -20,7 +20,7 @@ from bascule.cli.support.stores import NAME, STORE, store_at
 from bascule.core.options import Option
 
 DECIDED = 3
-"""Exit code of a test that is over; 0 is that of one that goes on, 2 that of an error."""
+"""Exit code if the test is over; it is 0 if the test goes on, and 2 after an error."""
 
 OPTIONS = named(
     dry_run=Option(
@@ -64,7 +64,7 @@ WAREHOUSE = named(
     ),
     query=Option("Rows with the outcomes.", group="basics", metavar="SQL"),
     id=Option(
-        "What tells one outcome from another: it counts once, however often it is read.",
+        "Column that identifies an outcome: one that is read again is counted once.",
         group="basics",
         required=True,
         metavar="COLUMN",

@@ -63,13 +63,13 @@ def retain(
     days: str = typer.Argument(..., metavar="AGE", help="How long units are kept, as 90d."),
     running: bool = switch(
         "--running",
-        "Also in experiments that still run, where a unit that comes back is then a new one.",
+        "Also in experiments that still run; a unit that comes back there counts as a new one.",
     ),
     yes: bool = YES,
     store: str = STORE,
     as_json: bool = AS_JSON,
 ) -> None:
-    """Erase all units that came longer ago, in experiments that have ended."""
+    """Erase the units that came more than AGE ago, in experiments that have ended."""
     with store_at(store, there=True) as opened:
         confirm(f"Erase all units that came more than {days} ago for good?", yes)
         erased = opened.erase_older(days, running=running)

@@ -111,9 +111,9 @@ def course_of(
         family, Scope(scope.two_arms, scope.intervals, scope.horizon)
     )
 
-    def fold_primary(arms: Rows, pairs: Rows, count: int, looks: bool, params: Params) -> None:
+    def fold_primary(arms: Rows, pairs: Rows, count: int, drops: bool, params: Params) -> None:
         fold(arms, pairs, count, params)
-        if looks:
+        if drops:
             drop(arms, pairs, count, params)
 
     guards = None
@@ -176,7 +176,8 @@ def course_of_steps(
     def lone_arm(test: Row, marks: Rows, arms: Rows, count: int, terms: Terms) -> int:
         """Return the only active arm if it is a treatment without a decision for it, else `NOBODY`.
 
-        It waits for its guardrails, or they allow it, but its batch is not complete.
+        Either its guardrails do not allow it yet, or its batch is not complete. The function also
+        brings `marks[OUT]` up to date, which `judge` reads.
         """
         for arm in range(count):
             marks[OUT][arm] = 0 if arms[arm][ACTIVE] > 0.0 else 1
@@ -185,10 +186,10 @@ def course_of_steps(
         return only_treatment(marks[OUT], count, terms.control)
 
     def bring_back(test: Row, marks: Rows, arms: Rows, count: int, terms: Terms) -> bool:
-        """Activate a beaten control whose outcomes guardrails need; return whether there is one.
+        """Activate a beaten control if guardrails need its outcomes; return whether it did.
 
-        It does while a lone arm is not decided for, and while a decision is withheld that harm
-        would void: guardrails compare arms with the control, and need its outcomes.
+        Guardrails compare arms with the control. They need its outcomes while a lone arm is
+        undecided, and while a decision is withheld that harm would make void.
         """
         control = terms.control
         asked = lone_arm(test, marks, arms, count, terms) != NOBODY
@@ -229,16 +230,17 @@ def course_of_steps(
     ) -> float:  # fmt: skip
         """Return the number of blocks that may begin now: those that are left until the horizon.
 
-        It is infinite without a horizon, if nothing is pending or withheld, while a lone arm is not
-        decided for, and in a rollout. `clocks` are the blocks under way in each pair's clock.
+        It is infinite in four cases: the test has no horizon; no unit is pending and no decision is
+        withheld; a lone arm is undecided; the test is a rollout. `clocks` are the blocks under way
+        in each pair's clock.
         """
-        suffices = pending > 0
+        is_limited = pending > 0
         if withholds:
-            suffices = suffices or test[HELD] != NOBODY
+            is_limited = is_limited or test[HELD] != NOBODY
         if guarded:
             lone = lone_arm(test, marks, arms, count, terms)
-            suffices = suffices and lone == NOBODY and not terms.rollout
-        if not suffices:
+            is_limited = is_limited and lone == NOBODY and not terms.rollout
+        if not is_limited:
             return math.inf
         return blocks_left(arms, pairs, count, clocks, judged_by(test, terms))
 
@@ -249,17 +251,17 @@ def course_of_steps(
         """Add a complete block, given the number of all units `before` and `after` the block.
 
         With the last block of a batch, arms that are beaten are dropped, unless a decision is
-        withheld. Guardrails are checked when a look is due.
+        withheld or the test is a rollout. Guardrails are checked when a look is due.
         """
-        looks = last
+        drops = last
         if withholds:
-            looks = looks and test[HELD] == NOBODY
-            if looks:
+            drops = drops and test[HELD] == NOBODY
+            if drops:
                 for arm in range(count):
                     marks[KEPT][arm] = arms[arm][ACTIVE]
         if guarded:
-            looks = looks and not terms.rollout
-        fold_primary(arms, pairs, count, looks, judged_by(test, terms))
+            drops = drops and not terms.rollout
+        fold_primary(arms, pairs, count, drops, judged_by(test, terms))
         if guarded:
             for which in range(len(rails.numbers)):
                 if rails.numbers[which][AHEAD] == 0.0:
@@ -290,8 +292,8 @@ def course_of_steps(
     def waiting(test: Row, marks: Rows, arms: Rows, rails: Rails, count: int, terms: Terms) -> int:
         """Return the only active arm if guardrails do not allow it yet, else `NOBODY`."""
         only = lone_arm(test, marks, arms, count, terms)
-        says = len(rails.standings) // count
-        if only != NOBODY and allowed(rails.standings, count, says, only, terms.control):
+        rows = len(rails.standings) // count
+        if only != NOBODY and allowed(rails.standings, count, rows, only, terms.control):
             only = NOBODY
         return only
 
@@ -310,11 +312,11 @@ def course_of_steps(
             rails.lows[at], rails.highs[at] = narrowed(rails.lows[at], rails.highs[at], low, high)
             harmful = rails.standings[at] == HARMED
             if not harmful and line < math.inf and not (numbers[WIDER] > 0.0 and high >= -line):
-                high = 0.0
+                strict_high = 0.0
                 if arm != control:
                     strict = params_any(rails.harm[which], terms)
-                    _, _, high = interval_any(kind, arms, pairs, count, arm, control, strict)
-                harmful = is_harmful(scale * high, line)
+                    _, _, strict_high = interval_any(kind, arms, pairs, count, arm, control, strict)
+                harmful = is_harmful(scale * strict_high, line)
             rails.standings[at] = standing_of(
                 rails.lows[at], rails.highs[at], numbers[MARGIN], harmful
             )
@@ -361,10 +363,10 @@ def course_of_steps(
         test: Row, marks: Rows, arms: Rows, pairs: Rows, rails: Rails,
         count: int, units: int, clock: float, terms: Terms,
     ) -> tuple[int, int]:  # fmt: skip
-        """Remove harmful arms; return the decision or `NOBODY`, and the reason of another end or 0.
+        """Remove harmful arms; return the decision or `NOBODY`, and the reason for another end.
 
-        Harm comes first: an arm that a guardrail has found harmful is removed before anything is
-        announced.
+        The reason is `GOES_ON` if the test does not end. Harm comes first: an arm that a guardrail
+        has found harmful is removed before anything is announced.
         """
         if guarded:
             for arm in range(count):
@@ -382,14 +384,15 @@ def course_of_steps(
         test: Row, marks: Rows, arms: Rows, pairs: Rows, rails: Rails,
         count: int, clock: float, terms: Terms,
     ) -> tuple[int, int]:  # fmt: skip
-        """Return the decision or `NOBODY`, and the reason of an end without a decision or 0.
+        """Return the decision or `NOBODY`, and the reason for an end without a decision.
 
-        A decision that is too early for the calendar is withheld, unless harm has decided; an end
-        by futility waits for the minimum duration.
+        The reason is `GOES_ON` if the test does not end. A decision that is too early for the
+        calendar is withheld, unless harm has decided; an end by futility waits for the minimum
+        duration.
         """
-        guardrails, says, harm, by_plan = 0, 0, False, True
+        guardrails, rows, harm, by_plan = 0, 0, False, True
         if guarded:
-            guardrails, says = len(rails.numbers), len(rails.standings) // count
+            guardrails, rows = len(rails.numbers), len(rails.standings) // count
             waits = waiting(test, marks, arms, rails, count, terms) != NOBODY
             by_plan = not terms.rollout and not waits
             harm = all_harmed(marks[REMOVED], rails.standings, count, guardrails, terms.control)
@@ -403,7 +406,7 @@ def course_of_steps(
                 winner = terms.control
             else:
                 winner = shipped(
-                    winner, terms.rollout, marks[OUT], rails.standings, count, guardrails, says,
+                    winner, terms.rollout, marks[OUT], rails.standings, count, guardrails, rows,
                     terms.control,
                 )  # fmt: skip
         if winner == NOBODY and by_plan:

@@ -193,7 +193,8 @@ largest stake smaller, which matters only for tests of very large differences.
 """
 
 SINGULAR = 1e-9
-"""Minimum share of a covariate's variance that the other covariates must not explain."""
+"""A covariate gets no coefficient if less than this share of its variance is left when the
+covariates before it have explained the rest."""
 
 Sums = tuple[float, ...]
 """Sums of covariates, as a flat tuple (see `columns`)."""

@@ -13,8 +13,8 @@ the time is checked before it is used, and a call with a wrong one is refused an
   any clock; what that says is your responsibility, as long as it does not run backwards.
 - New units are refused by a clock that is behind the arrival of the last one.
 
-What cannot be noticed: a single machine that has the wrong time already when it opens a SQLite
-file, ahead of all times in it.
+One case is not noticed: the clock of a single machine was wrong before it opened a SQLite file, and
+is later than all times in the file.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ class ClockGuard:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.kind = "machine" if isinstance(clock, SystemClock) else "given"
-        # At the last reading: the machine's time, and the seconds since it was started.
+        # The last reading: the time of the machine's clock, and the seconds since the machine was
+        # started.
         self._last = time.time(), _running()
 
     def now(self, kind: str, database_time: float | None = None) -> float:

@@ -30,6 +30,9 @@ PLAYED = 100
 PREDICTED_WITHIN = 0.02
 """Tolerance for the error of a predicted probability of a decision."""
 
+ROUNDING = 1e-9
+"""Relative difference up to which numbers of units are considered equal."""
+
 
 SHARED = tuple(name for name in options_of(PlanFields) if name in options_of(Design))
 """Options that a plan and its design have in common."""
@@ -40,8 +43,9 @@ class Forecast:
     """Forecast of a test that ends at the deadline at the latest, even if it is undecided.
 
     Simulated, with `runs` runs and standard errors; or predicted, without either. Half and nine
-    tenths of all tests have ended by `p50_days` and `p90_days`, decided or at their horizon; these
-    are infinite if they lie beyond the deadline.
+    tenths of all tests have ended by `p50_days` and `p90_days`, decided or ended by their plan
+    (horizon or futility); these are infinite if they lie beyond the deadline, and nan where they
+    are unknown: in a prediction without an effect and with futility.
     """
 
     days: Estimate
@@ -139,8 +143,8 @@ def even_rule(rule: Rule) -> Rule:
 def prediction(request: PlanRequest, rule: Rule, equal: bool = False) -> Prediction | None:
     """Return the theoretical prediction of a rule, ignoring the deadline; None if there is none.
 
-    The prediction is at the requested lift, or with all arms `equal`. Times count units whose
-    outcomes are known: a window adds to the duration of the test.
+    The prediction is at the requested lift, or with all arms `equal`. Times are numbers of units
+    whose outcomes are known; a window adds to the duration of the test.
 
     >>> import bascule as bs
     >>> prediction(PlanRequest(), bs.UCB(2)) is None
@@ -203,19 +207,14 @@ def predicted(request: PlanRequest, rule: Rule) -> Forecast | None:
     if forecast is None or not forecast.course:
         return None
     cap = float(request.max_units)
-    # Enrolment pauses while the pending units suffice for the horizon, which depends on futility.
+    # Enrolment pauses while the pending units suffice for the horizon. The horizon depends on
+    # futility, so it is fixed before futility is left out.
     fixed = rule.with_fixed_plan(design_of(request, rule))
     whole_way = prediction(request, fixed.without_futility()) or forecast
     enrolled = min(cap, whole_way.open_until) if whole_way.limited else cap
     waiting = min(float(request.waiting_units), enrolled)
     decided = forecast.decided_by(cap)
     longest = _open_time(forecast) or math.inf
-
-    def days_until(share: float) -> float:
-        if share > decided:
-            is_over = forecast.open_until <= cap
-            return request.traffic.known_after(forecast.open_until) if is_over else math.inf
-        return request.announced_days(request.traffic.known_after(forecast.time_until(share)))
 
     # Units that arrive while the first window is open are split evenly. After them come the first
     # units of a test without a window: its regret grows with the square root of its units, and
@@ -230,12 +229,22 @@ def predicted(request: PlanRequest, rule: Rule) -> Forecast | None:
     held = held_units * request.gap / (1.0 + most_tilt)
     return Forecast(
         days=_exact(request.window_days + days + held_days),
-        p50_days=days_until(0.5),
-        p90_days=days_until(0.9),
+        p50_days=_days_until(request, forecast, 0.5),
+        p90_days=_days_until(request, forecast, 0.9),
         cost=_exact(waiting * even + tilted + held),
         decided=_exact(decided),
         wrong=_exact(forecast.wrong),
     )
+
+
+def _days_until(request: PlanRequest, forecast: Prediction, share: float) -> float:
+    """Return the days by which a share of all tests has ended; infinite if they take longer."""
+    cap = float(request.max_units)
+    if share <= forecast.decided_by(cap):
+        return request.announced_days(request.traffic.known_after(forecast.time_until(share)))
+    # A prediction with a cap has undecided tests end there, up to rounding.
+    is_over = forecast.open_until < (1.0 - ROUNDING) * cap
+    return request.traffic.known_after(forecast.open_until) if is_over else math.inf
 
 
 def _withheld(request: PlanRequest, forecast: Prediction, enrolled: float) -> tuple[float, float]:
@@ -247,9 +256,9 @@ def _withheld(request: PlanRequest, forecast: Prediction, enrolled: float) -> tu
         reached = request.traffic.known_after(time)
         until = request.announced_days(reached)
         come = (request.traffic.units_after(day) for day in (until, reached))
-        enrolled_before, by_then = (min(enrolled, units) for units in come)
+        by_announcement, by_decision = (min(enrolled, enrolled_by) for enrolled_by in come)
         days += (decided - before) * (until - reached)
-        units += (decided - before) * (enrolled_before - by_then)
+        units += (decided - before) * (by_announcement - by_decision)
         before = decided
     return days, units
 
@@ -257,6 +266,8 @@ def _withheld(request: PlanRequest, forecast: Prediction, enrolled: float) -> tu
 @lru_cache(maxsize=256)
 def predicted_at_zero(request: PlanRequest, rule: Rule) -> Forecast | None:
     """Return the theoretical forecast of a rule if all arms are equal; None if there is none.
+
+    Tests that use early signals are simulated.
 
     >>> import bascule as bs
     >>> round(predicted_at_zero(PlanRequest(), bs.Tilt(3)).days.mean)
@@ -267,10 +278,19 @@ def predicted_at_zero(request: PlanRequest, rule: Rule) -> Forecast | None:
     forecast = prediction(request, rule, equal=True)
     if forecast is None:
         return None
-    days = request.traffic.known_after(forecast.decision_time)
-    decided = forecast.decided_by(request.max_units)
-    lasting = (_exact(days), math.inf, math.inf, _exact(0.0), _exact(decided), _exact(decided))
-    return Forecast(*lasting)
+    decided = _exact(forecast.decided_by(request.max_units))
+    p50_days, p90_days = (_days_until(request, forecast, share) for share in (0.5, 0.9))
+    if rule.without_futility() != rule:
+        # Only the mean time of an end by futility is predicted.
+        p50_days = p90_days = math.nan
+    return Forecast(
+        days=_exact(request.traffic.known_after(forecast.decision_time)),
+        p50_days=p50_days,
+        p90_days=p90_days,
+        cost=_exact(0.0),
+        decided=decided,
+        wrong=decided,
+    )
 
 
 def after_even_start(forecast: Prediction, even: Prediction, waiting: float) -> Prediction:
@@ -279,6 +299,7 @@ def after_even_start(forecast: Prediction, even: Prediction, waiting: float) -> 
     No outcome is known before the first window closes, so a test proceeds like its `even` split
     until then, and afterwards like a test without a window. By then it has gained a part of the
     information that it needs: `waiting` divided by the duration of the even split.
+
     >>> slow, quick = Prediction((200.0, 100.0), (0.1,)), Prediction((100.0, 100.0), (0.1,))
     >>> round(after_even_start(slow, quick, 100.0).decision_time)
     250
@@ -322,7 +343,7 @@ def forecast_of(result: Simulation, request: PlanRequest) -> Forecast:
     """Return the forecast from the simulated runs of a capped design."""
     decided = result.winner != NOBODY
     days = request.traffic.days_until(result.decision_time.astype(float))
-    late = np.where(decided | _at_horizon(result), days, math.inf)
+    late = np.where(decided | _ended_by_plan(result), days, math.inf)
     return Forecast(
         days=Estimate.of(days),
         p50_days=_quantile(late, 0.5),
@@ -334,8 +355,8 @@ def forecast_of(result: Simulation, request: PlanRequest) -> Forecast:
     )
 
 
-def _at_horizon(result: Simulation) -> Any:
-    """Return which runs, if undecided, ended at their horizon: those with room for a block."""
+def _ended_by_plan(result: Simulation) -> Any:
+    """Return which of the undecided runs their plan has ended: those with room for a block."""
     procedure, cap = result.design.procedure, result.design.max_units
     if not procedure.has_horizon:
         return False

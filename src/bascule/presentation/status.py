@@ -53,7 +53,8 @@ ENDED_BY: dict[EndReason | None, str] = {
 """Why a test is over, as the end of a sentence."""
 
 FEWEST = 10
-"""Number of counted units per arm from which on a headline says it is too early to forecast."""
+"""Number of counted units per arm from which on a headline says that it is too early to forecast;
+with fewer, it says what is waited for."""
 
 
 MANY_LATE = 0.5
@@ -106,11 +107,14 @@ def stalled_words(since: str) -> str:
 
 
 def late_lines(status: Status) -> list[str]:
-    """Say what share of the events came too late to count, and that a longer window would help."""
+    """Say how many events came too late to count, and that a longer window would count more.
+
+    Their share is given if it is known, and the advice if the share is at least `MANY_LATE`.
+    """
     if not status.late:
         return []
     if status.decision is not None or not status.events:
-        # The number of events that count is not known here, so no share can be given.
+        # After a decision, units that have not counted have late events too: no share is right.
         late = count(status.late)
         return [f"{late} events came after the windows of their units and do not count"]
     total = status.events + status.late
@@ -136,22 +140,24 @@ def unassigned_lines(status: Status) -> list[str]:
 
 
 def unlisted_lines(status: Status) -> list[str]:
-    """Say how many excluded outcomes are not listed, where there are too many."""
+    """Say how many excluded or changed outcomes are not listed, if there are too many."""
     if not status.unlisted:
         return []
     return [
-        f"{count(status.unlisted)} excluded outcomes are counted and not listed: the list is full, "
-        "so find out what sends so many outcomes that cannot count"
+        f"{count(status.unlisted)} more outcomes were excluded or changed and are not listed, "
+        "because the list is full: find out what sends so many of them"
     ]
 
 
 def signal_lines(status: Status) -> list[str]:
     """Say how early signals affect the next block, if the design uses them."""
     use = {
-        "on": "on: the next block also goes by events of open windows",
-        "gentle": f"gentle: the next block also goes by events of open windows, with a tilt of at "
-        f"most {GENTLE_TILT:g} until counted units show whether delays are alike in all arms",
-        "off": "off: delays differ between arms, so that only counted units lead the next block",
+        "on": "on: the sizes of the next block also depend on events in open windows",
+        "gentle": "gentle: the sizes of the next block also depend on events in open windows, with "
+        f"a tilt of at most {GENTLE_TILT:g} until counted units show whether delays are "
+        "alike in all arms",
+        "off": "off: delays differ between arms, so that the sizes of the next block depend on "
+        "counted units alone",
     }
     return [] if status.early_signals is None else [f"Early signals {use[status.early_signals]}"]
 

@@ -36,7 +36,8 @@ GRACE = 5.0
 MOST_ASKED, MOST_OF_ONE = 12, 3
 """Plans that are asked for at once: by all, and by one caller.
 
-Who fills in the form asks for a first answer, for its simulation, and for the test to be created.
+One caller may ask for three: the form asks for a first answer and for its simulation, and the test
+that is created from it asks once more.
 """
 
 SPAWN = multiprocessing.get_context("spawn")

@@ -76,8 +76,8 @@ def check_simulated(design: Design, world: World) -> None:
 def check_feasible(design: Design, world: World) -> None:
     """Raise an `InputError` that says what to change if no run would decide with these means.
 
-    Equal best means are accepted with a cap: they show what happens when there is no difference.
-    Of the means before and after a change, the better ones count.
+    Equal best means are accepted with a cap: they show what happens when there is no difference. If
+    the means change during the test, those with the larger gap between the best two count.
     """
     CHECKS.get(design.procedure.kind, _check_arriving)(design, world)
 

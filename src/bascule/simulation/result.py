@@ -61,8 +61,8 @@ class Simulation(Reported):
     Columns, one row a run: `winner` (-1 for undecided, -2 for no difference that matters),
     `decision_time` in units that have arrived, `regret` against giving every unit the arm that was
     best at its time, in outcome units, and `units` with one column an arm. A run that reached the
-    cap counts with the units and regret it had there, and its time with what it waited for outcomes
-    under way.
+    cap counts with the units and the regret that it had then; its time includes the wait for
+    outcomes under way.
 
     With `Recurrent` outcomes `engine` says how the units were played, and `accuracy` by how much
     variances may be off, relative to themselves; 0 if every outcome was drawn. `guarded` says what
@@ -110,8 +110,8 @@ class Simulation(Reported):
     def wrong(self) -> BoolArray:
         """Whether each run declared a wrong winner; if the best arms are tied, any winner is wrong.
 
-        What counts are the means in force when the decision fell. To have found no difference that
-        matters is wrong where every rival lies `min_effect` or more below the best.
+        The means at the time of the decision count. "No difference that matters" is wrong if every
+        rival lies `min_effect` or more below the best.
         """
         change = self.world.change
         late = self.decision_time > (math.inf if change is None else change.at)

@@ -1,4 +1,4 @@
-"""One run of the simulator, played uncompiled by steps or stages, to inspect and to check loops."""
+"""One run of the simulator, played uncompiled: to look at it, and to check the compiled loops."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Step:
 
 
 def trace(design: Design, means: Sequence[float], seed: int = 0, run: int = 0) -> Iterator[Step]:
-    """Play one run unit by unit, up to its decision or the cap; the same run `simulate` plays.
+    """Play run number `run` of `simulate` with this seed, unit by unit, until it ends.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
@@ -109,16 +109,16 @@ def steps_of(
     means: tuple[float, ...],
     seed: int,
     run: int,
-    others: Sequence[Sequence[float]] = (),
+    other_means: Sequence[Sequence[float]] = (),
 ) -> Iterator[Step]:
-    """Play one run of any procedure that counts units or blocks, by calling it.
+    """Play one run by calling the functions of its procedure, which counts units or blocks.
 
-    `others` are the means of the arms on every other metric of the design.
+    `other_means` are the means of the arms on every other metric of the design.
     """
     beside = [
         outcome_source(measured, tuple(of_metric), _stream(seed_of(seed, number), run), BURST)
         for number, (measured, of_metric) in enumerate(
-            zip(design.metric_designs, others, strict=True), 1
+            zip(design.metric_designs, other_means, strict=True), 1
         )
     ]
     steps = _block_steps if design.procedure.counts == "blocks" else _unit_steps
@@ -148,8 +148,8 @@ def _unit_steps(
     statistics = Statistics.empty(len(means))
     for _ in range(units_cap(design)):
         arm = next_arm(design, statistics)
-        value, *others = (source([arm])[0] for source in sources)
-        statistics = record(design, statistics, arm, value, others)
+        value, *other_values = (source([arm])[0] for source in sources)
+        statistics = record(design, statistics, arm, value, other_values)
         step = _concluded(design, arm, value, statistics)
         yield step
         if step.is_last:
@@ -187,11 +187,11 @@ def _block_steps(
                     yield Step(
                         arm, value, replace(statistics, arms=_sums(statistics.arms, block)), None
                     )
-            others = [
+            other_blocks = [
                 _block_of(measured, dealt, source(dealt))
                 for measured, source in zip(design.metric_designs, beside, strict=True)
             ]
-            statistics = fold_block(design, statistics, block, left == 0, others, known)
+            statistics = fold_block(design, statistics, block, left == 0, other_blocks, known)
         step = _concluded(design, arm, value, statistics)
         yield step
         if step.is_last:
@@ -216,7 +216,7 @@ def outcome_source(
 ) -> Values:
     """Return the function that draws outcomes as the loops do.
 
-    Noise that quick loops draw comes in bursts of `burst` numbers, or, with 0, as many as asked.
+    The quick loops draw noise in bursts of `burst` numbers; 0 draws as many as are asked for.
     """
     noise_of_arms = design.outcome.noise(means)
     draws, sigma = draws_of(noise_of_arms), noise_of_arms.spread(means[0])
@@ -285,10 +285,8 @@ def normals(seed: int, run: int) -> Iterator[float]:
     """Yield the standard normals that run `run` of seed `seed` draws, in order.
 
     >>> from itertools import islice
-    >>> [round(x, 3) for x in islice(normals(0, 0), 3)] == [
-    ...     round(x, 3) for x in islice(normals(0, 0), 3)
-    ... ]
-    True
+    >>> [round(x, 3) for x in islice(normals(0, 0), 3)]
+    [1.487, -0.864, 0.559]
     """
     return noise_of(NORMAL, seed, run)
 

@@ -23,9 +23,9 @@ from bascule.core.types import FloatArray
 from bascule.live.steps.folding import (
     announce,
     announced,
+    counts_after_decision,
     due_announcement,
     due_removals,
-    is_final,
     plan_ends,
     take_out,
     with_latest,
@@ -77,7 +77,7 @@ def fold_blocks(
     for number, (block, clock) in enumerate(zip(blocks, counted, strict=True)):
         if due_announcement(design, state) <= clock:
             break
-        out = still_compared(design, state.latest_once, is_final(state)).out
+        out = still_compared(design, state.latest_once, counts_after_decision(state)).out
         generator = generator_of(f"{name}/{number}")
         arms = [ordered(block[arm] or {(0.0,) * len(models): 0}, generator) for arm in design.arms]
         arms = [arm[:0] if place in out else arm for place, arm in enumerate(arms)]
@@ -130,11 +130,11 @@ def _folded(
     """Return the state after one more round, updated as a live test updates it after a block."""
     before = state.latest_once
     if before.out:
-        out = still_compared(design, before, is_final(state)).out
+        out = still_compared(design, before, counts_after_decision(state)).out
         none = ArmStatistics()
         sums = [tuple(none if i in out else arm for i, arm in enumerate(arms)) for arms in sums]
     first, *others = sums
-    after = fold_block(design, before, first, metrics=others, is_held=is_final(state))
+    after = fold_block(design, before, first, metrics=others, is_held=counts_after_decision(state))
     state = with_latest(state, after)._replace(folding=Folding(after.units))
     state = announced(design, state, clock, before.dropped)
     while harmful := due_removals(design, state):

@@ -149,8 +149,8 @@ def _read(test: SteeredTest, table: OutcomeTable, events: Any, exposures: Any) -
 def _first_exposures(rows: Any) -> Any:
     """Return a table with a row per unit: the arm and the time of its first exposure.
 
-    Later exposures do not count, in whichever arm: who meets a second arm depends on the shares.
-    A unit with two arms at its first moment has no first one, and is left out.
+    Later exposures do not count, whatever their arm, because it depends on the shares whether a
+    unit meets a second arm. A unit that met two arms at its first time is left out.
     """
     rows = good(rows)
     rows = rows.group_by("unit").mutate(first=rows.time.min())

@@ -36,7 +36,7 @@ from bascule.steering.reading import (
 from bascule.steering.result import SteeringRun
 from bascule.steering.targets import WRITE_SECONDS, failed
 
-SAME = 0.006
+ROUNDING = 0.006
 """Shares that differ by less are the same: some tools keep whole percents."""
 
 WORTHWHILE = 0.02
@@ -82,7 +82,7 @@ def steer(
         return _Run(test, ledger, now, dry_run).steered(resume)
 
 
-def is_same(shares: Shares, other_shares: Shares, tolerance: float = SAME) -> bool:
+def is_same(shares: Shares, other_shares: Shares, tolerance: float = ROUNDING) -> bool:
     """Return whether two splits are the same up to rounding.
 
     >>> is_same({"a": 0.5, "b": 0.5}, {"a": 0.503, "b": 0.497}), is_same({"a": 1.0}, {"b": 1.0})
@@ -120,7 +120,7 @@ class _Run:
         """Begin, continue or end the test, as its ledger and its log require."""
         ledger = self.ledger
         self._check_design()
-        found = self._found()
+        found = self._read_flag()
         self._reconcile(found)
         if ledger.is_by_hand and not resume:
             raise self._by_hand(ledger.periods[-1].shares)
@@ -159,7 +159,7 @@ class _Run:
             )
         self.ledger.add("start", self.now, **now)
 
-    def _found(self) -> Shares:
+    def _read_flag(self) -> Shares:
         """Return the shares in the flag tool; raise an error if its variants are not the arms."""
         found = self.test.target.read()
         if set(found) != set(self.test.design.arms):
@@ -171,14 +171,14 @@ class _Run:
         return found
 
     def _reconcile(self, found: Shares) -> None:
-        """Find out what happened since the last run: a write that was lost, or a change by hand."""
+        """Find out whether a write of an earlier run took place, or somebody changed the shares."""
         ledger, now = self.ledger, self.now
         pending = ledger.pending
         current = ledger.periods[-1].shares if ledger.periods else None
         if pending is not None and is_same(found, pending["shares"]):
             at = read_time(pending["at"])
             since = at + timedelta(seconds=2.0 * WRITE_SECONDS + self.test.settle)
-            self._in_force(found, since=since, until=at)
+            self._in_force(found, since=since, previous_until=at)
             self.notes.append(
                 f"a run that began on {at:%Y-%m-%d %H:%M} was killed after it had written the "
                 "shares: they are in force, and were not written again"
@@ -190,7 +190,7 @@ class _Run:
                 "had written the shares"
             )
         elif current is not None and not is_same(found, current):
-            self._in_force(found, until=ledger.verified, by=HAND)
+            self._in_force(found, previous_until=ledger.verified, by=HAND)
             raise self._by_hand(found)
         elif current is not None:
             ledger.add("checked", now)
@@ -206,11 +206,19 @@ class _Run:
         )
 
     def _in_force(
-        self, shares: Shares, *, until: datetime, since: datetime | None = None, by: str = "steer"
+        self,
+        shares: Shares,
+        *,
+        previous_until: datetime,
+        since: datetime | None = None,
+        by: str = "steer",
     ) -> None:
-        """Add to the ledger the shares in the flag tool, and the time since when units get them."""
+        """Add to the ledger the shares in the flag tool, and the time since when units get them.
+
+        The shares before these were surely in force until `previous_until`.
+        """
         since = since or self.now + timedelta(seconds=self.test.settle)
-        parts = {"since": since.isoformat(), "until": until.isoformat()}
+        parts = {"since": since.isoformat(), "until": previous_until.isoformat()}
         self.ledger.add("in force", self.now, **parts, shares=dict(shares), by=by)
 
     def _write(self, shares: Shares) -> Shares:
@@ -220,8 +228,8 @@ class _Run:
         intended = self.now
         self.ledger.add("intent", intended, shares=dict(shares))
         self.test.target.write(shares)
-        written = self._found()
-        self._in_force(written, until=intended)
+        written = self._read_flag()
+        self._in_force(written, previous_until=intended)
         if not is_same(written, shares):
             raise failed(
                 "target",
@@ -291,11 +299,14 @@ class _Run:
         seen, arms = None, self.test.design.arms
         for block in blocks:
             # An arm with a share of 0 can only be served from caches, and is not compared.
-            active = [block.shares.get(arm, 0.0) for arm in arms]
+            block_shares = [block.shares.get(arm, 0.0) for arm in arms]
             units = [
-                block.units_of(arm) if share else 0 for arm, share in zip(arms, active, strict=True)
+                block.units_of(arm) if share else 0
+                for arm, share in zip(arms, block_shares, strict=True)
             ]
-            part = AllocationStatistics.of_counts(units, [share / sum(active) for share in active])
+            part = AllocationStatistics.of_counts(
+                units, [share / sum(block_shares) for share in block_shares]
+            )
             seen = part if seen is None else seen + part
         if seen is None or not (check := allocation_any_time(seen, RATIO_LEVEL)).flagged:
             return
@@ -303,7 +314,7 @@ class _Run:
         listed = "; ".join(f"{arm} {got:,} of {expected:,.0f}" for arm, got, expected in pairs)
         raise InputError(
             "exposures",
-            f"sample ratio mismatch: units and what the shares in force give are {listed} "
+            f"sample ratio mismatch: units of each arm, of those expected by the shares: {listed} "
             f"(p = {check.p_value:.2g}); nothing was written: find out where exposures are lost or "
             "counted twice",
             kind="conflict",

@@ -1,8 +1,8 @@
 """Bounds on the decision time and the regret of a test: those we prove, and those of the paper.
 
-`bounds` is our own, sharper proof of the same event; `published_bounds` is the paper's, with its
-printing slips corrected and its equations solved numerically. Both proofs, and the list of slips,
-are in docs/research/bounds.md.
+`bounds` returns those of our own, sharper proof about the same event; `published_bounds` returns
+those of the paper, with its printing slips corrected and its equations solved numerically. Both
+proofs, and the list of slips, are in docs/research/bounds.md.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ def published_unit_shape(design: Design) -> UnitShape:
 class Bounds:
     """Upper bounds for a design at given gaps, which hold together with probability `1 - error`.
 
-    How well founded that is, `design.calibration.guarantee` says; an error of 1 promises nothing.
+    `design.calibration.guarantee` says how well founded this is; with an error of 1 the bounds
+    promise nothing.
 
     `units` holds the best arm first and then the others in the order in which their gaps came.
     """
@@ -124,7 +125,7 @@ def checked_gaps(
 ) -> tuple[float, ...]:
     """Return a positive gap for each arm but the best; a single number is used for all of them.
 
-    With `zero` a gap may also be 0.
+    With `zero` all gaps together may also be 0.
 
     >>> import bascule as bs
     >>> checked_gaps(bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.ETC()), 0.5)
@@ -138,7 +139,10 @@ def checked_gaps(
         )
     if zero and not any(listed):
         return (0.0,) * rivals
-    return tuple(checks.positive("gaps", gap, "an arm below the best has one") for gap in listed)
+    return tuple(
+        checks.positive("gaps", gap, "a gap is how far an arm's mean is below the best")
+        for gap in listed
+    )
 
 
 def bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
@@ -325,7 +329,9 @@ def corollary(level: float) -> float:
 
 
 def delta_tilde(design: Design, *, by: Literal["peeling", "corollary"] = "peeling") -> float:
-    """Return the error that a nominal delta proves, by our "peeling" or by the paper's "corollary".
+    """Return the error that is proven for a design's nominal delta.
+
+    The proof is our "peeling", or the "corollary" of the paper.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=6.0e-4)

@@ -38,9 +38,9 @@ def metric_spread(metric: Metric) -> float | None:
 def units_within_margin(design: Design, metric: Metric) -> float | None:
     """Return the mean units until a guardrail shows that an unchanged arm is within its margin.
 
-    It is rather too many than too few. It is for tilted blocks at their full tilt, of the arm that
-    leads and the control; bets take about as long as if outcomes were normal with the same spread.
-    None where nothing is known.
+    It errs on the high side. It holds for tilted blocks at full tilt, for the leading arm and the
+    control; bets take about as long as if outcomes were normal with the same spread. It is None if
+    nothing is known.
 
     >>> import bascule as bs
     >>> speed = bs.Metric("speed", bs.Gaussian(1), margin=0.5)

@@ -148,8 +148,8 @@ def ends_ahead(
 ) -> float:
     """Return the probability to cross `line` by `clock`, or to be open then at `total` or above.
 
-    Paths that were futile before have ended behind. The last step of the passage is at the clock,
-    where the line falls to the total, and nothing is left inside after it.
+    Paths that have become futile count as not ahead. The last step of the passage is at `clock`:
+    there the line falls to `total`, so that no path is left inside.
 
     >>> ends = [ends_ahead(drift, 8.0, 16.0, Flat(8.0), NO_LIMITS) for drift in (0.0, 0.5)]
     >>> [round(end, 2) for end in ends]

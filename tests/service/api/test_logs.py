@@ -104,7 +104,7 @@ def test_a_client_cannot_fill_the_store_with_excluded_outcomes(
     assert admin.get(path(name, "status")).json()["unlisted"] == 69
     test = service.store.get(name)
     assert test.excluded_counts() == {"unknown unit": 100, "not listed": 69}
-    assert "69 excluded outcomes are counted and not listed" in str(test.status())
+    assert "69 more outcomes were excluded or changed and are not listed" in str(test.status())
     assert test.verify().agrees
 
 

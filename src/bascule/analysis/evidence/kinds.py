@@ -33,7 +33,7 @@ _WITHIN_DAYS = (
     "Units that came on the same day are compared with each other, so good and bad days cancel out."
 )
 _STRAYS = (
-    "The difference is compared with how far it would stray by chance, at all days together, with"
+    "The difference is compared with how far it could stray by chance on any day of the log, given"
 )
 
 
@@ -60,7 +60,7 @@ class Evidence:
         if times == "none":
             text = text.replace(_WITHIN_DAYS, "All units are compared with each other.")
             text = text.replace("Each day a small bet", "A small bet")
-            text = text.replace(", at all days together, with", ", at all looks together, with")
+            text = text.replace(" on any day of the log, given", " at any look, given")
         elif block == PERIOD:
             text = text.replace("on the same day", "on the same day under the same weights")
         elif block != "day":

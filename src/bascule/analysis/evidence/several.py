@@ -1,6 +1,7 @@
 """Control of the false discovery rate over several metrics or many tests, by e-values.
 
-docs/research/analyse.md says which number is an e-value, and why the supremum over time is none.
+docs/research/analyse.md says which number is an e-value, and why its largest value over time is not
+one.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def from_p_value(p_value: float) -> float:
 def standing(e_values: Sequence[float | None], level: float = LEVEL) -> tuple[bool, ...]:
     """Return whether e-BH rejects each null hypothesis; False for those without an e-value.
 
-    With n e-values, the k largest stand for the largest k whose k-th is at least n / (level k).
+    The k largest of n e-values are rejected, for the largest k whose k-th e-value is at least n /
+    (level k).
 
     >>> standing([90.0, 9.0, 25.0, None], level=0.1)
     (True, False, True, False)

@@ -165,7 +165,7 @@ class Question(InputError):  # noqa: N818 - it asks
     def text(self, example: str) -> str:
         """Return the message: the questions, the recognised columns, and a call that answers them.
 
-        What the log cannot tell stands there in capitals.
+        Values that cannot be found in the log are placeholders in capitals.
         """
         clear = ", ".join(f"{role} {column}" for role, column in self.recognised.items())
         how = "Ask again with the columns that you mean, for example"

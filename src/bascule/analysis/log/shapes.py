@@ -162,7 +162,8 @@ MANY_WITHOUT_ARM = 0.05
 def ask_about_stream(roles: Roles) -> None:
     """Ask whether to read a table twice if only some rows, the exposures, have the arm.
 
-    Of several columns that could be the unit, it is one whose entries stand in both kinds of rows.
+    If several columns could be the unit, the first one is taken whose entries occur both in rows
+    with an arm and in rows without.
     """
     sample, log, arm = roles.events, roles.asked.log, roles.meant("arm")
     if not roles.alone or roles.tests or log.row_is_unit or arm not in sample.table.columns:
@@ -278,9 +279,9 @@ def ask_about_blanks(roles: Roles) -> None:
     elif blanks:
         rows_have = "1 row has" if blanks == 1 else f"{blanks:,} rows have"
         reason = (
-            f"{rows_have} no {metric}, and no other has 0: say that these outcomes are not known "
-            'and do not count (missing="exclude", --missing exclude), or that nothing happened '
-            "(missing=0, --missing 0)"
+            f"{rows_have} no {metric}, and no row has a {metric} of 0: say whether the "
+            'missing outcomes are unknown and do not count (missing="exclude", --missing '
+            "exclude), or whether nothing happened (missing=0, --missing 0)"
         )
         roles.ask("missing", reason, "exclude")
 

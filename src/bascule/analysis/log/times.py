@@ -11,10 +11,11 @@ from bascule.analysis.source.places import is_duckdb, run
 from bascule.core.errors import InputError, invalid
 
 LATEST_DAY = 100_000
-"""Largest number of a day; larger numbers are seconds, or fractions of one, since 1970."""
+"""Largest number that is read as a day, counted from any origin; larger numbers are times since
+1970, or dates such as 20260131."""
 
 EARLIEST_SECOND, LATEST_SECOND = 3.0e8, 1e11
-"""Range of seconds since 1970, from the middle of 1979; smaller numbers are something else."""
+"""Range of numbers that are read as seconds since 1970; 3e8 is in July 1979."""
 
 PER_SECOND = {"milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}
 """Finer units of times since 1970, with their number in a second."""

@@ -17,7 +17,8 @@ FIRST_ROWS = 200_000
 """Units are counted in this many first rows before they are counted in all rows."""
 
 NEARLY = 0.85
-"""Units may be as many as rows only if their approximate number is this share of the rows."""
+"""Every row may be a unit of its own only if the approximate number of units is at least this share
+of the rows; only then the units are counted exactly."""
 
 MOST_SORTED = 25_000_000
 """Number of hashes of 64 bits that are sorted in memory at once; more are sorted in parts."""

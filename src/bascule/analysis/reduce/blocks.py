@@ -14,7 +14,7 @@ MOST_DAYS = 4000
 
 Block = str
 """Period within which units are compared: "day", "week", "hour", or some hours, as "6h"; "period"
-for days that end early where the stated weights changed."""
+for days that are divided at the times at which the stated weights changed."""
 
 WEEK, HOURS = 7, 24
 

@@ -240,8 +240,8 @@ def latest(rows: Any) -> Any:
     (row,) = run(rows.agg(fallen=rows.count(where=rows["count"] < rows.most)))
     if row["fallen"]:
         raise invalid(
-            "count falls, though with cumulative rows have what was counted up to their time: "
-            "is it the right column?",
+            "count falls over time, but with cumulative every row has the total up to its "
+            "time: is it the right column?",
         )
     return rows.mutate(time=rows.time.max().over())
 

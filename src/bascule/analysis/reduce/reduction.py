@@ -1,7 +1,7 @@
 """Reduce the rows of a log to the small table of sums.
 
-A log has one of two shapes: a table of units, or assignments with events. Without assignments, a
-unit is assigned with its first event. Rows that are sums become a table of units by a query.
+A log has one of three shapes: a table of units, assignments with events, or rows that are sums
+already. Without assignments, a unit is assigned with its first event.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def reduced(request: Request, log: ResolvedLog) -> Reduced:
     """Reduce a log to sums per arm and day, with counts of excluded rows and other findings."""
     if request.outcome is not None and request.outcome.pairs:
         raise invalid(
-            "assignments of the test are missing, without which a ratio of a design cannot be "
-            "judged: give the exported NAME-assignments file, or leave the design out",
+            "a ratio of a design needs the assignments of the test: give the exported "
+            "NAME-assignments file, or leave the design out",
         )
     log, survey = _surveyed(request, log)
     assigned = None if log.assigned is None else tables.surveyed(log.assigned)

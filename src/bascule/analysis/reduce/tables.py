@@ -33,7 +33,8 @@ def units_of(rows: Any, events: Any, *, exclude_moved: bool = False) -> Any:
 
 
 MOST_CODES = 1024
-"""Factor by which times are multiplied to add the number of an arm; the result fits in 64 bits."""
+"""Maximum number of arms: a time multiplied by this, plus the number of an arm, orders rows by time
+and arm in 64 bits."""
 
 
 def _about_unit(rows: Any, in_duckdb: bool, exclude_moved: bool) -> dict[str, Any]:
@@ -198,9 +199,10 @@ def placed(units: Any) -> Any:
 class Survey(NamedTuple):
     """Summary of the rows of a table, made in one pass.
 
-    `excluded` and `examples` are by reason. `blank` and `worded` count the usable rows without a
-    value, and with a word for one. `units` is the approximate number of units, to about 10 %. With
-    `zero_or_one` every value is known to be 0 or 1.
+    `excluded` and `examples` are by reason. `blank` counts the usable rows without a value, and
+    `worded` those with a word in place of a number, such as "yes". `units` is the number of units
+    (in DuckDB within about 10 %); in a quick survey it is the number of rows. With `zero_or_one`
+    every value is known to be 0 or 1.
     """
 
     rows: int
@@ -217,7 +219,8 @@ class Survey(NamedTuple):
 def quick_survey(table: Any, columns: Columns, arms: Arms) -> Survey | None:
     """Return a survey of a table whose entries are all present and well typed; None for others.
 
-    It reads little of a file with statistics, while `surveyed` reads all of it.
+    Of a Parquet file it reads little more than the statistics of its columns; `surveyed` reads all
+    of it.
     """
     value, time = columns.value, columns.times
     if columns.arm is None or value is None or columns.totals or columns.no_unit:
@@ -334,5 +337,7 @@ def number_of_units(rows: Any, about: Survey, counted: int | None) -> int:
         return about.units
     good_rows = good(rows)
     unit = good_rows.unit
-    few = in_first_rows(good_rows, unit, usable) if is_opened_here(rows.get_backend()) else None
-    return different(good_rows, unit, usable) if few is None else few
+    in_first = (
+        in_first_rows(good_rows, unit, usable) if is_opened_here(rows.get_backend()) else None
+    )
+    return different(good_rows, unit, usable) if in_first is None else in_first

@@ -65,7 +65,7 @@ OPTIONS = {
 def command(
     stay: bool = typer.Option(
         sys.stdin.isatty() if sys.stdin else False,
-        help="Keep the page there after the end; the default on a terminal.",
+        help="Keep the page up after the demo has ended; the default on a terminal.",
         show_default=False,
         metavar="",
     ),

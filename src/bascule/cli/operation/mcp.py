@@ -15,7 +15,7 @@ def command(
     key: str = typer.Option(
         "",
         envvar="BASCULE_KEY",
-        help="An API key; the tools can do what it may.",
+        help="API key of the tools: they may do what its role allows.",
         show_default=False,
     ),
     allow_changes: bool = switch(

@@ -42,8 +42,8 @@ def visible(text: str) -> str:
 def screen() -> Console:
     """Return a console for standard output; it writes plain text unless that is a terminal.
 
-    Markup is off: names of units, arms and files are data, and "[/red]" may be one of them. So may
-    be what moves a cursor or names a window, which is written out.
+    Markup is off, because names of units, arms and files are data, and "[/red]" may be one of them.
+    Control characters, which could move the cursor or rename the window, are shown as escapes.
     """
     from rich.console import Console
     from rich.text import Text

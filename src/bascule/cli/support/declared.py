@@ -36,8 +36,8 @@ def declared(
     """Return a decorator that adds declared options and `--help-all` to a command.
 
     The command takes those that were given as `**given`, as they were typed; parameters of its own
-    stay as they are. `shown` are the groups that `--help` shows, and `environment` is what the
-    names of variables begin with that an option can be given by.
+    stay as they are. `shown` are the groups that `--help` shows, and `environment` is the prefix of
+    the environment variables that can set an option.
     """
     options = {
         option.flag or name: option

@@ -59,7 +59,7 @@ def is_harmful(high: float, line: float) -> bool:
 
 
 def standing_at_end(low: float, high: float, margin: float, line: float) -> int:
-    """Return the standing of an arm by its last interval; `line` is infinite if nothing is harm.
+    """Return the standing of an arm by its last interval; `line` is infinite without a harm line.
 
     >>> standing_at_end(-0.9, -0.6, 0.5, 0.5), standing_at_end(-0.9, -0.6, 0.5, 9.0)
     (2, 3)
@@ -151,28 +151,29 @@ def shipped(
     standings: Standings,
     arms: int,
     guardrails: int,
-    says: int,
+    rows: int,
     control: int,
 ) -> int:
     """Return the decision of a test in which some treatment is not harmful, from `winner`.
 
     In a rollout the guardrails alone decide, for the first arm in the order of the design that all
     of them allow. If no difference matters the control stays, and with guardrails it has to be
-    active still. Rows of standings from `guardrails` up to `says` are for missing values: these
-    also hold up that no difference matters.
+    active still. `standings` has `rows` rows: first the guardrails, then the checks that enough
+    units have a value. While one of these is open for an active arm, "no difference matters" is not
+    decided either.
     """
     if rollout:
         winner = NOBODY
         for arm in range(arms):
             is_new = arm != control and out[arm] == 0 and winner == NOBODY
-            if is_new and allowed(standings, arms, says, arm, control):
+            if is_new and allowed(standings, arms, rows, arm, control):
                 winner = arm
     if winner == NO_DIFFERENCE:
         for arm in range(arms):
-            for row in range(guardrails, says):
+            for row in range(guardrails, rows):
                 if out[arm] == 0 and standings[row * arms + arm] == OPEN:
                     return NOBODY
         return NOBODY if guardrails > 0 and out[control] != 0 else winner
-    if winner != NOBODY and not allowed(standings, arms, says, winner, control):
+    if winner != NOBODY and not allowed(standings, arms, rows, winner, control):
         return NOBODY
     return winner

@@ -293,7 +293,7 @@ class Discrete(NoiseModel):
         return replace(self, weights=(self.weights[0],) * arms)
 
     def spread(self, mean: float) -> float:
-        """The standard deviation of an outcome of the arm whose mean is nearest to this one."""
+        """Return the standard deviation of the arm whose mean is nearest to `mean`."""
         means = self.means
         arm = min(range(len(means)), key=lambda i: abs(means[i] - mean))
         parts = zip(self.values, self.chances[arm], strict=True)

@@ -171,8 +171,8 @@ class Signals(NamedTuple):
 
 
 LACKED_BY_STAGES = ("trace", "maturing", "unit diagnostics")
-"""What procedures that count stages do not support: to be played unit by unit, to wait for a unit's
-outcome, and diagnostics of single outcomes."""
+"""Features that procedures which count stages do not support: to play a run unit by unit, to wait
+for a unit's outcome, and diagnostics of single outcomes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ class Procedure(ABC):
 
     @classmethod
     def supports(cls, feature: str) -> bool:
-        """Return whether a use applies, of those that need a single outcome of each unit."""
+        """Return whether a feature is supported that needs a single outcome of each unit."""
         return cls.counts != "stages" or feature not in LACKED_BY_STAGES
 
     # Facts

@@ -355,7 +355,7 @@ class Tilt(Rule):
         if self.guarantee == "gaussian" and outcome.limited:
             raise invalid(
                 f'guarantee "gaussian" is for outcomes that are normal, not for {outcome!r}: '
-                "leave it out; the evidence is proven"
+                "leave it out, and the guarantee is proven"
             )
         if self.baseline is not None:
             self._check_baseline(outcome)

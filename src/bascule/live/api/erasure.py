@@ -64,7 +64,7 @@ _OLD_EXCLUDED = (
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """How many units of an experiment an erasure by age has erased, and how many it has kept."""
+    """The numbers of units of an experiment that an erasure by age has erased and kept."""
 
     experiment: str
     erased: int

@@ -319,9 +319,11 @@ class ExperimentUnits(Handle):
         return receipts
 
     def excluded(self, reason: str | None = None) -> list[dict[str, Any]]:
-        """Return the excluded outcomes, each with its reason, in the order in which they came.
+        """Return the outcomes that were excluded or changed, in order, each with its reason.
 
-        A test lists at most the first 100,000; `excluded_counts` counts the others as "not listed".
+        Capped outcomes ("clipped") and those of units that did not see their arm ("not exposed")
+        count nevertheless. A test lists at most the first 100,000; `excluded_counts` counts the
+        others as "not listed".
         """
         rows, _ = self.some_excluded(most=MOST_ROWS)
         return [row for row in rows if reason in (None, row["reason"])]
@@ -329,7 +331,7 @@ class ExperimentUnits(Handle):
     def some_excluded(
         self, after: int = 0, most: int = EXCLUDED_AT_ONCE
     ) -> tuple[list[dict[str, Any]], int | None]:
-        """Return a page of excluded outcomes, and the id to continue after; None at the end."""
+        """Return a page of the list of excluded outcomes, and the id to continue after, or None."""
         with self.store.reading() as connection:
             rows = fetch(connection, _EXCLUDED, self.id, after, most + 1)
         last = rows[most - 1][0] if len(rows) > most else None

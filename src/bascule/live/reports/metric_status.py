@@ -203,12 +203,17 @@ class CovariateStatus:
 
     @property
     def words(self) -> str:
-        """The adjustment in one line: "adjusted for spend_before; 12 units came without it"."""
+        """The adjustment in one line: "adjusted for spend_before; 12 units came without ..."."""
         parts = [f"adjusted for {', '.join(self.coefficients)}"]
         if self.lacking:
-            parts.append(f"{self.lacking:,} units came without it and count with its missing value")
+            parts.append(
+                f"{self.lacking:,} units came without a covariate and count with its missing value"
+            )
         if self.beyond:
-            parts.append(f"{self.beyond:,} lay beyond its limits and count as the nearer one")
+            parts.append(
+                f"{self.beyond:,} units had a covariate beyond its limits, which counts as the "
+                "nearest"
+            )
         return "; ".join(parts)
 
 

@@ -50,7 +50,9 @@ def fold_unit(
         assert isinstance(value, float)
         numbers = [number for number in metrics if isinstance(number, float)]
         latest = state.latest_once
-        statistics = record(design, latest, arm, value, numbers, lacking, is_final(state))
+        statistics = record(
+            design, latest, arm, value, numbers, lacking, counts_after_decision(state)
+        )
         return announced(design, with_latest(state, statistics)._replace(folding=folding), now)
     block = state.block
     if design.adjustment is not None:
@@ -73,8 +75,11 @@ def fold_unit(
     return close_parts(design, state._replace(block=block, folding=folding), deal, now)
 
 
-def is_final(state: ExperimentState) -> bool:
-    """Return whether a decision was reached, after which no arm is dropped any more."""
+def counts_after_decision(state: ExperimentState) -> bool:
+    """Return whether units count after a decision, because it is withheld or by `measure_on`.
+
+    No arm is dropped from then on.
+    """
     return state.ending.final is not None
 
 
@@ -135,7 +140,7 @@ def close_parts(design: Design, state: ExperimentState, deal: Deal, now: float) 
         ahead = {number for front in state.folding.fronts for number in front.metrics}
         rest = [None if k in ahead else sums for k, sums in enumerate(block.metrics)]
         sums = (block.sums, last, rest, block.covariates, block.lacking)
-        statistics = fold_block(design, state.latest_once, *sums, is_final(state))
+        statistics = fold_block(design, state.latest_once, *sums, counts_after_decision(state))
         if design.procedure.uses_signals:
             state = without_block(state, deal, block.sums)
         empty = (ArmStatistics(),) * len(block.sums)

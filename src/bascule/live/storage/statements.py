@@ -114,8 +114,8 @@ def _inserting(table: str, columns: tuple[str, ...]) -> tuple[str, str, str]:
     quoted, marks = ", ".join(f'"{column}"' for column in columns), ", ".join("?" for _ in columns)
     head = f"{table} ({quoted})"
     single = f"INSERT INTO {head} VALUES ({marks})"  # nosec B608
-    # An error ends the whole transaction anyway. With OR FAIL, SQLite need not be able to undo the
-    # statement alone, for which it would copy every page that the rows change.
+    # An error ends the whole transaction anyway. OR FAIL tells SQLite that it need not be able to
+    # undo this statement alone; otherwise it copies every page that the rows change.
     several = single.replace("INSERT", "INSERT OR FAIL", 1) + f", ({marks})" * (
         INSERTED_TOGETHER - 1
     )

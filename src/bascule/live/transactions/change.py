@@ -80,7 +80,8 @@ def turn_knob(work: UnitOfWork, knob: str, value: float) -> None:
 def set_share(work: UnitOfWork, share: float) -> int:
     """Set the share of the traffic to admit, from the next block on; this ends a ramp.
 
-    Return how many places the next units still fill at the previous share.
+    Return how many places of the open block are left: the next units fill these at the previous
+    share.
     """
     _refuse_ended(work)
     before = work.delivery.audience or Audience()

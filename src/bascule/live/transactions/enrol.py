@@ -131,7 +131,8 @@ def _enrol(
 ) -> InputError | None:
     """Enrol as many of the new units as may be enrolled; return why not all were, or None.
 
-    `terms` are the terms of blocks that begin now.
+    `terms` are the operators' settings (such as the share of the traffic) for a block that begins
+    now; they are stored if one begins.
     """
     state, design = work.state, work.design
     latest = max(state.enrolment.latest, work.before.created)

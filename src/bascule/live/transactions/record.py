@@ -131,8 +131,9 @@ def _show_events(work: UnitOfWork, rows: Sequence[tuple[object, ...]]) -> None:
 def _with_units(work: UnitOfWork, events: Sequence[Event]) -> list[Event]:
     """Return the events, with missing units and times taken from the requests with the same ids.
 
-    For example, a rating may name only the id of a request, of which an earlier outcome such as the
-    cost has named the user. Unless it has a time of its own, it gets the time of the request.
+    For example, a rating may give only the id of a request, if an earlier outcome with that id,
+    such as its cost, has named the user. Unless it has a time of its own, it gets the time of the
+    request.
     """
     asked = [event.id for event in events if not event.unit and event.id is not None]
     stored, excluded = work.rows.requests(asked, work.state.names.key)

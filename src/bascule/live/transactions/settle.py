@@ -39,7 +39,7 @@ FOLDED_AT_FIRST = 32
 STAGES_AT_ONCE = 20
 """Maximum number of stages that one transaction closes."""
 
-SHOWN_EVERY = 1.02
+POINT_EVERY = 1.02
 """Factor by which the number of units grows between two points of the history."""
 
 
@@ -49,9 +49,9 @@ def settle(work: UnitOfWork, limit: int = FOLDED_AT_ONCE) -> bool:
         return False
     work.write("outcomes")
     staged = work.design.procedure.counts == "stages"
-    is_more = _close_stages(work, _end(work)) if staged else _fold(work, limit)
+    is_more = _close_stages(work, _matured_by(work)) if staged else _fold(work, limit)
     for place in range(len(work.state.folding.fronts)):
-        is_more = _fold_front(work, place, _end(work), limit) or is_more
+        is_more = _fold_front(work, place, _matured_by(work), limit) or is_more
     until = due_announcement(work.design, work.state)
     if not is_more and until <= work.now:
         work.state = announce(work.design, work.state, until)
@@ -62,7 +62,7 @@ def settle(work: UnitOfWork, limit: int = FOLDED_AT_ONCE) -> bool:
     elif work.state.ending.held is None and not is_more and _has_ended(work):
         work.phase = "over"
         work.log("end", after=work.state.progress)
-    _show(work)
+    _add_to_history(work)
     if work.state.names.erasing:
         finish(work)
     return is_more and (work.state.ending.verdict is None or is_measured_on(work))
@@ -75,13 +75,13 @@ def is_measured_on(test: Loaded | UnitOfWork) -> bool:
     return test.state.folding.folded < sum(test.state.ending.enrolled)
 
 
-def _end(work: UnitOfWork) -> float:
+def _matured_by(work: UnitOfWork) -> float:
     """Return the time up to which units must have matured to be counted now."""
     if work.phase not in OPEN:
         return work.now
     deadline = work.design.deadline
     end = work.now if deadline is None else min(work.now, deadline.timestamp())
-    # Units that mature after the announcement of a decision count after it.
+    # Units that mature after the announcement must not be in the announced statistics.
     return min(end, due_announcement(work.design, work.state))
 
 
@@ -133,10 +133,10 @@ def decide(work: UnitOfWork) -> None:
 def _fold(work: UnitOfWork, limit: int) -> bool:
     """Count at most `limit` units, in growing batches; return whether more may be ready."""
     left, size = limit, FOLDED_AT_FIRST
-    while left > 0 and _may_fold(work, _end(work)):
+    while left > 0 and _may_fold(work, _matured_by(work)):
         held = work.state.ending.held
         size = min(size, left, _countable(work) - work.state.folding.folded)
-        is_done = not _fold_some(work, _end(work), size)
+        is_done = not _fold_some(work, _matured_by(work), size)
         if is_done and (work.state.ending.held is held or work.state.ending.verdict is not None):
             return False
         left -= size
@@ -160,7 +160,10 @@ def _may_fold(work: UnitOfWork, end: float) -> bool:
 
 
 def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
-    """Count at most `size` units; return whether all of them were ready."""
+    """Count at most `size` units; return whether to go on with the units after them.
+
+    The next units wait if a unit is not ready, or if the test has reached a decision or an end.
+    """
     design = work.design
     measure = design.measure
     work.write("assignments")
@@ -191,13 +194,13 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
         if row.number in heard:
             span = row.time, heard[row.number]
             work.state = with_delay(design, work.state, row.arm, *span)
-        was_open, before = work.state.ending.final is None, work.state.statistics
+        had_no_final, before = work.state.ending.final is None, work.state.statistics
         held = work.state.ending.held
         time = fold_time(design, row.time, work.now)
         work.state = fold_unit(design, work.state, deal, unit, time)
         _remove_harmful(work)
         ending = work.state.ending
-        is_new = was_open or ending.held is not held
+        is_new = had_no_final or ending.held is not held
         if is_new and (ending.verdict is not None or ending.held is not None):
             work.state = _with_backlog(work.state, ending.held is not None)
             return False
@@ -266,7 +269,10 @@ def _list_clipped(
 
 
 def _remove_harmful(work: UnitOfWork) -> None:
-    """Remove for good the arms that guardrails find harmful; removing the last ends the test."""
+    """Remove the arms that guardrails find harmful, as long as at least three arms are left.
+
+    If every treatment is harmful, the test is decided for the control.
+    """
     design = work.design
     while harmful := due_removals(design, work.state):
         for arm, which in harmful.items():
@@ -339,9 +345,9 @@ def _has_ended(work: UnitOfWork) -> bool:
     return counted and cap_met(work.design, work.state.statistics)
 
 
-def _show(work: UnitOfWork) -> None:
+def _add_to_history(work: UnitOfWork) -> None:
     progress = work.state.progress
-    due = SHOWN_EVERY * work.state.folding.shown if work.phase in OPEN else 0
+    due = POINT_EVERY * work.state.folding.shown if work.phase in OPEN else 0
     if progress > work.state.folding.shown and progress >= due:
         kept = statistics_to_json(work.state.latest_statistics)
         work.add("history", progress, work.now, kept)

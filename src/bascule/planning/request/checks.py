@@ -239,7 +239,8 @@ def check_deadline(request: RequestFields) -> None:
     if come > limit:
         raise InputError(
             "units_per_day",
-            f"at most {limit:.0e} units can arrive by the deadline (got {come:.2g}): plan with a "
+            f"a plan can have at most {limit:.0e} units by the deadline (got {come:.2g}): "
+            "plan with a "
             "smaller units_per_day or a shorter deadline_days",
         )
     if request.window_days >= deadline_days:

@@ -121,8 +121,10 @@ RUNS = 200
 class SignalSaving:
     """Forecasts of a rule with and without early signals, and with signals that mislead.
 
-    Delays are `alike` in all arms, or the best arm converts `later`; `without` signals they do not
-    matter. `delays` are those of the best arm and of the others in the second case, in days.
+    - `without`: without early signals
+    - `alike`: with them, if delays are equal in all arms
+    - `later`: with them, if conversions of the best arm come later
+    - `delays`: the mean delays in the case `later`, of the best arm and of the others, in days
     """
 
     rule: Rule

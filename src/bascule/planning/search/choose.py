@@ -18,7 +18,8 @@ from bascule.planning.search.fixed_horizon import fixed_horizon
 DEFAULT_REQUEST = PlanRequest()
 
 NO_EFFECT = 0.5
-"""Weight of the days at no effect in the weighed days of a design; the rest is for the lift."""
+"""Weight of the days at no effect when the days of a design are averaged; the days at the lift have
+the rest."""
 
 NEARLY = 0.02
 """Relative difference up to which costs, or durations, are considered equal."""

@@ -91,7 +91,7 @@ class _Planning:
         self.side = SIDE
 
     def answers(self, rules: Sequence[Rule]) -> Iterator[Plan]:
-        """Yield the plan after each simulation."""
+        """Yield the plan as first expected, again after each simulation, and last as complete."""
         request = self.request
         answer = self._expected(rules)
         self.side = SIDE if by_theory(answer.points) else WIDE

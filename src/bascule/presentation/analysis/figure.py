@@ -77,8 +77,8 @@ def against(analysis: Analysis) -> tuple[Against, ...]:
 def costs(analysis: Analysis) -> tuple[float, ...]:
     """Return the cumulative cost by day, computed with the present means.
 
-    Units whose outcomes are not final yet are not in it. The cost of a live test goes by its
-    differences: that of the days is in proportion to it.
+    Units whose outcomes are not final yet are left out. The costs of the days are scaled so that
+    they add up to `analysis.cost`, which for a live test is computed from its differences.
     """
     better = analysis.design.oriented
     means = [better(arm.mean) for arm in analysis.arms if arm.mean is not None]

@@ -85,7 +85,7 @@ def outcome_words(request: PlanRequest) -> str:
 def _shape_words(outcome: Outcome, sample: Sample) -> str:
     """Say how many outcomes a cap cuts off, or how many units a test of skewed outcomes needs."""
     if sample.cap is not None:
-        return f", of which {percent(sample.above_cap)} lie above the cap and count as it"
+        return f", of which {percent(sample.above_cap)} lie above the cap and count as the cap"
     if not outcome.estimated or not math.isfinite(sample.skewness):
         return ""
     waits = f"; no decision before each arm has about {count(units_needed(sample.skewness, 0.0))}"

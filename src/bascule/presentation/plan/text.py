@@ -361,8 +361,9 @@ def limit_words(plan: Plan) -> str:
     if lowest is None:
         return ""
     return (
-        f"It costs {plan.expected_cost.mean / lowest:.2f} times the least that any rule with this "
-        "error can cost that decides as soon and as often, even one that knows the lift."
+        f"It costs {plan.expected_cost.mean / lowest:.2f} times the least that any rule can "
+        "cost that has this error and decides as soon and as often, even if it knew the "
+        "lift."
     )
 
 

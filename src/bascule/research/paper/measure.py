@@ -46,9 +46,9 @@ class Sheet:
 class FigureCell:
     """One point of a figure: a rule at one log(1/delta), on arms with these means.
 
-    - `part`: a point whose runs are long gets one run in so many
-    - `other`: what sets it apart from the point with the same rule
-    - `sigma`: the true spread of normal outcomes, where it is not the one that the design states
+    - `part`: the requested number of runs is divided by this, for a point whose runs are long
+    - `other`: what distinguishes it from another point with the same rule
+    - `sigma`: the true spread of normal outcomes, if it is not the one that the design states
     """
 
     design: Design

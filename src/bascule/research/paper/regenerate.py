@@ -54,11 +54,12 @@ def claims_of(part: str, grid: Sequence[float] = ()) -> tuple[Stated, ...]:
     A claim is judged by a function of the package `claims`, or by how rules compare:
 
     - `judge`: the function, as module.function
-    - `regret_rises`, `regret_falls`, `decision_time_rises`, `decision_time_falls`: rows of rules,
-      along each of which it does so
-    - `regret_ratio`, `ratio`: two rules, and the regret of the first over that of the second
-    - `grid`: where they are compared, if not on the whole `grid` of the part
-    - `reading`: "corrected" or "ours" where it is not judged as printed
+    - `regret_rises`, `regret_falls`, `decision_time_rises`, `decision_time_falls`: lists of rules;
+      along each list the regret (or the decision time) must rise, or fall
+    - `regret_ratio`, `ratio`: two rules, and the claimed regret of the first divided by that of the
+      second
+    - `grid`: the points at which they are compared, if not the whole `grid` of the part
+    - `reading`: "corrected" or "ours" if the claim is not judged as printed
     """
     text = files(__package__).joinpath("claims.toml").read_text(encoding="utf-8")
     return tuple(_stated(row, grid) for row in tomllib.loads(text)[part])

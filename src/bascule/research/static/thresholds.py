@@ -90,7 +90,7 @@ def following_look(stage: float, sigma_unit: float, sigma_noise: float) -> float
 
 
 def planned_looks(sigma_unit: float, sigma_noise: float, last: float) -> int:
-    """Return the number of planned looks up to stage `last`; 0 if it is infinite.
+    """Return the number of planned looks up to stage `last`; 0 stands for infinitely many.
 
     >>> planned_looks(1.0, 1.0, math.inf), planned_looks(0.0, 1.0, 30), planned_looks(0, 1, NEVER)
     (2, 8, 0)

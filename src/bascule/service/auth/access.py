@@ -63,7 +63,7 @@ VALID_KEY = "bascule.key"
 """The name in a request's scope of its key, if that was found to be valid already."""
 
 SEPARATORS = {b"%0D%0A": b"\r\n", b"%2C": b",", b"%3B": b";", b"%09": b"\t"}
-"""How browsers encode what separates the values of a sample."""
+"""Characters that separate the values of a sample, by the escape with which browsers send them."""
 
 MOST_ESCAPES = 20_000
 """Maximum number of other escaped bytes of a form."""
@@ -391,9 +391,9 @@ def _source(request: Request) -> str:
 def _is_from_here(request: Request) -> bool:
     """Whether a request comes from a program on this machine, not from another site's page.
 
-    The name in Host matters too: a site may have its own name point to this machine. And what a
-    proxy on this machine passes on may come from anywhere: proxies add headers, and some that add
-    none speak HTTP/1.0.
+    The name in Host is checked, because another site may let its own name point to this machine.
+    Requests that a proxy on this machine passes on may come from anywhere: they are recognised by
+    the headers that proxies add, or by HTTP/1.0, which some proxies that add none speak.
     """
     settings: Settings = request.app.state.settings
     if not settings.is_local or settings.proxies or request.scope["http_version"] == "1.0":

@@ -237,7 +237,10 @@ def body_of(action: str, name: str, time: float, detail: str) -> bytes:
 
 
 def _detail(text: str) -> dict[str, Any]:
-    """Parse the details of an entry; unreadable text is sent as it is, to block no other entry."""
+    """Parse the details of an entry; unreadable text is sent under "unreadable".
+
+    So it does not hold up the entries after it.
+    """
     try:
         return dict(json.loads(text))
     except (TypeError, ValueError):

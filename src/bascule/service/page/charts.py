@@ -51,7 +51,7 @@ class Chart:
 
     @property
     def is_drawn(self) -> bool:
-        """Whether there are rows of two moments, so that there is an axis of time."""
+        """Whether the rows have at least two different times, so that there is an axis of time."""
         return len({row.time for row in self.rows}) > 1
 
 

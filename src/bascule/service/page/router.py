@@ -75,7 +75,7 @@ def _public_glossary() -> str:
 
 @router.get("/docs")
 async def show_calls(request: Request) -> Response:
-    """Show every call of the API to everyone, as its OpenAPI description is; it names no test."""
+    """Show the reference of the API to everyone, like the OpenAPI description: it names no test."""
     state = request.app.state
     description = await state.description.newer_than(float("-inf"))
     return HTMLResponse(await state.calls.compute(partial(_calls_page, description)))

@@ -35,7 +35,8 @@ from bascule.theory import Prediction
 ORDER: tuple[State, ...] = ("decided", "running", "paused", "ready", "over", "stopped")
 
 MOST_NAMES = 4
-"""Maximum number of arms that the list of tests names; of more it gives the number."""
+"""Maximum number of arms that the list of tests names; for a test with more, it shows only their
+number."""
 
 
 DRAWING = 300.0

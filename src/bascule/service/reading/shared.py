@@ -1,6 +1,7 @@
-"""Caches that readers share: experiments, read again every second, and rendered pages.
+"""Caches that readers share: experiments, at most a second old, and rendered pages.
 
-Experiments are read again because another program may have created, released or deleted one.
+Experiments are read again on request, because another program may have created, released or deleted
+one.
 
 Twenty people who look at one test need one render a second, not twenty. A shared render must be the
 same for all of them: the key of a render has everything of a caller that its result depends on,
@@ -22,7 +23,7 @@ from bascule.service.reading.turns import UnitRequests
 from bascule.service.telemetry import LOGGER, log
 
 FRESH = 1.0
-"""Seconds after which the experiments are read again."""
+"""Age, in seconds, from which on the experiments are read again when somebody asks for them."""
 
 STATUS_FRESH = 60.0
 """Seconds for which the status of an unchanged open experiment is used again: only its forecast in
@@ -77,7 +78,7 @@ class ExperimentCache:
         """Experiments that cannot be read, with the reason."""
 
     async def find(self, name: str) -> Summary:
-        """The experiment of a name; raises if there is none."""
+        """Return the experiment of a name; raise an error if there is none."""
         now = time.monotonic()
         if not self._entries.is_fresh(FRESH):
             await self._entries.newer_than(now - FRESH)
@@ -98,7 +99,8 @@ class ExperimentCache:
     ) -> tuple[Summary, Evaluation]:
         """Assign a unit in an experiment, given by its name, without queries on the event loop.
 
-        Covariates that are not given are taken from the context, as far as they are there.
+        Without `covariates`, those that the design declares are taken from the context, if they are
+        in it.
         """
         entry = self._entries.value.get(name)
         if entry is None or not self._entries.is_fresh(FRESH):
@@ -134,7 +136,8 @@ class ExperimentCache:
     def statuses(self, entries: list[Summary]) -> Listing:
         """Return the statuses of experiments as last read, without a query.
 
-        A status is computed again when the experiment has changed.
+        A status is computed again when the experiment has changed and, while it is open, once it is
+        older than `STATUS_FRESH`.
         """
         listing = Listing([], [], [])
         for entry in entries:
@@ -201,9 +204,10 @@ class SharedRenders:
         *arguments: Given.args,
         **named: Given.kwargs,
     ) -> Result:
-        """Return the result of a call, at most a second old unless the call itself takes long.
+        """Return the result of a call, which may be a second old, or older if the call takes long.
 
-        A key stands for one function and its arguments.
+        A result is used again for `REST` times the seconds that the call took. A key stands for one
+        function and its arguments.
         """
 
         async def render() -> Result:

@@ -155,8 +155,8 @@ class SharedRead(Generic[Result]):
     def is_fresh(self, age: float) -> bool:
         """Whether the value is at most `age` seconds old; begin to read it again in time.
 
-        Whoever asks when half of the time has passed begins the next reading and does not wait, so
-        that nobody does while callers come often.
+        The first caller after half of `age` begins the next reading and does not wait for it. So
+        nobody waits while callers come often.
         """
         now = time.monotonic()
         if self.is_older_than(now - age):

@@ -1,4 +1,4 @@
-"""Whose turn it is: units before all else, and fair turns at what one caller at a time can use."""
+"""The order of requests: those about units first, and fair turns at everything exclusive."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ MOST_SERVED = 1000
 """Maximum number of callers whose last turn is remembered."""
 
 PATIENCE, PAUSE = 0.05, 0.001
-"""Seconds for which a request waits at most for those about units, and between two looks."""
+"""Seconds: the longest time that another request waits for those about units, and the time between
+two checks."""
 
 
 class UnitRequests:

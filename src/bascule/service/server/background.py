@@ -75,8 +75,8 @@ async def show_life(app: FastAPI) -> None:
 
     The timer runs in a thread of the interpreter's own, which also notices a loop that never gives
     up its lock, and writes what all threads do to the log. Nothing is ended: the loop goes on when
-    what holds it is done. One that never is does not answer `/healthz`, by which systemd or a
-    container's orchestrator starts the service again.
+    whatever blocks it is done. If that never happens, `/healthz` is not answered, and systemd or a
+    container's orchestrator restarts the service.
     """
     now = time.monotonic()
     stalled = now - getattr(app.state, "alive_at", now) - LIFE_EVERY

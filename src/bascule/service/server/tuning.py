@@ -13,14 +13,16 @@ SWITCH = 0.0005
 up assignments for Python's usual 5 ms at a time."""
 
 FREEZES = 3
-"""How many of the first full collections exempt live objects: modules are loaded when needed."""
+"""Number of full garbage collections, the first ones, after each of which all live objects are
+exempted from later ones; more than one, because modules are loaded when they are needed."""
 
 MALLOC = {-3: 2**17, -8: 2}
 """Options of glibc's `mallopt`: from how many bytes on a block is given back to the system as soon
 as it is free (M_MMAP_THRESHOLD), and how many arenas all threads share (M_ARENA_MAX).
 
-By default the first grows to 32 MB with what is freed, and the second is eight for each core, so
-that bodies of a megabyte, sent once, keep their memory for as long as the process runs."""
+By default the threshold rises up to 32 MB as larger blocks are freed, and there are eight arenas
+per core: the memory of bodies of a megabyte would then stay with the process for as long as it
+runs."""
 
 
 def bound_memory() -> None:

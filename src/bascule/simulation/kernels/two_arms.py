@@ -1,10 +1,10 @@
 # mypy: disable-error-code="arg-type"
 """The loop for rules that compare the intervals of two arms, with each run held in registers.
 
-Who gets the next unit is a branch here, not an address: a processor guesses it, goes on with the
-guess, and draws the next outcome meanwhile. `kernels.intervals` has the loop for any number of
-arms, which plays the same runs. The functions of a rule read the numbers of a test as a tuple here,
-in the order of `intervals.state`.
+The arm of the next unit is chosen by a branch, not by an index: the processor predicts the branch,
+and draws the next outcome meanwhile. `kernels.intervals` has the loop for any number of arms, which
+plays the same runs. The functions of a rule read the numbers of a test as a tuple here, in the
+order of `intervals.state`.
 """
 
 from __future__ import annotations

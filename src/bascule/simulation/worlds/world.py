@@ -367,8 +367,8 @@ class World:
     def reflected(self, outcome: Outcome) -> World:
         """Return the world with outcomes reflected about the middle of their limits, or about 0.
 
-        What was high is low: a test that looks for the highest mean there is one that looks for
-        the lowest here.
+        High and low change places: a test for the highest mean in one world is a test for the
+        lowest mean in the other.
 
         >>> from bascule.core.outcomes import Bernoulli
         >>> World([0.25, 0.5], trend=Trend("wave", 0.1, 50)).reflected(Bernoulli()).start

@@ -208,7 +208,7 @@ def _ended(laws: FloatArray, flows: FloatArray, leaves: FloatArray, step: FloatA
 def _capped(law: FloatArray, paid: FloatArray, limit: float) -> tuple[FloatArray, FloatArray]:
     """Return the walks that a cap on units ends, and the share of each cell that goes on.
 
-    Where the next step leads beyond the cap, as many go on as there is room for.
+    If the next step would lead beyond the cap, only as many walks go on as the cap has room for.
     """
     room = limit * law[0] - law[1:].sum(axis=0)
     goes_on = np.clip(room / (law[0] * paid.sum(axis=0) + 1e-300), 0.0, 1.0)

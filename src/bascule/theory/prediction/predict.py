@@ -72,9 +72,9 @@ def _predict(
 def mean_path(design: Design, gaps: float | Sequence[float]) -> Prediction:
     """Return the prediction of a test that compares intervals, as if outcomes had no noise.
 
-    Where outcomes recur it is right within a factor of three: units are taken to have given as few
-    outcomes as they can, a planned look to be the first, and evidence of pairs to be no sooner
-    enough than intervals are.
+    With recurring outcomes it is right within a factor of three. It assumes that units have given
+    as few outcomes as possible, that each planned look is the first one, and that evidence of pairs
+    decides no sooner than intervals do.
 
     >>> import bascule as bs, math
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=math.exp(-20))

@@ -22,7 +22,7 @@ from bascule.core.progress import interval_procedure
 from bascule.theory.solve import units_at_width
 
 SMALLEST_CLOCK = 1e-3
-"""Smallest information of a pair of arms at which the pair can be decided."""
+"""Information of a pair of arms at which the search for its decision begins."""
 
 MOST_UNITS = 1e15
 """Number of units after which an undecided test is considered never to end."""

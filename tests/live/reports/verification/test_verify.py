@@ -88,7 +88,7 @@ def damage(store: bs.Store, *statements: str) -> None:
         ("UPDATE outcomes SET at = 'noon' WHERE id = 3", "outcome 3 of unit 2: at or received"),
         ("UPDATE experiments SET statistics = '{'", "own row cannot be read"),
         ("UPDATE experiments SET state = '[]'", "own row cannot be read"),
-        ("UPDATE experiments SET phase = 'gone'", "state stored as 'gone', which is none"),
+        ("UPDATE experiments SET phase = 'gone'", "state stored as 'gone', which is not a state"),
         ("UPDATE experiments SET phase = 'decided'", "decided, without a decision"),
         ("UPDATE history SET statistics = '{'", "units cannot be read"),
         ("UPDATE audit SET detail = '{' WHERE id = 1", "audit entry 1 (create) cannot be read"),

@@ -181,7 +181,7 @@ def test_several_guardrails_of_several_arms_are_harmed_at_once(
 DAMAGE = {
     "UPDATE outcomes SET value = 'NaN' WHERE id = 3": "value stored as nan",
     "UPDATE outcomes SET value = 'Infinity' WHERE id = 3": "",
-    "UPDATE outcomes SET at = '-Infinity', received = 'NaN' WHERE id = 3": "is stored as no time",
+    "UPDATE outcomes SET at = '-Infinity', received = 'NaN' WHERE id = 3": "not stored as a time",
     "UPDATE outcomes SET number = 4711 WHERE id = 2": "unit 4711, which does not exist",
     "UPDATE assignments SET time = 'NaN' WHERE number = 3": "time stored as nan",
     "UPDATE assignments SET time = 'Infinity' WHERE number = 39": "time stored as inf",
@@ -189,7 +189,7 @@ DAMAGE = {
     "UPDATE assignments SET arm = 2147483647 WHERE number = 3": "arm stored as 2147483647",
     "DELETE FROM assignments WHERE number = 6": "unit 6, which does not exist",
     "UPDATE experiments SET created = 'NaN'": "created stored as nan",
-    "UPDATE experiments SET version = 9223372036854775807": "which cannot be counted up",
+    "UPDATE experiments SET version = 9223372036854775807": "is not a valid number",
     "UPDATE experiments SET state = '[]'": "own row cannot be read",
     "UPDATE experiments SET name = '../x'": "name stored as '../x'",
     "UPDATE history SET time = 'NaN'": "time stored as nan",

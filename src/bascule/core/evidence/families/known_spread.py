@@ -38,8 +38,8 @@ OCTAVES, PARTS = 42, 16
 SLOPE = 0.3
 """Slope of the line that rules out a shift beyond the margin.
 
-It is a fraction of the drift of the total, per unit of variance, that the part of the shift beyond
-the margin causes."""
+If a shift exceeds the margin by x, the total drifts by x / variance per unit of the clock; the line
+rises by `SLOPE` times that."""
 
 HALVINGS = 24
 """Number of bisection steps in the search for the smallest shift that is ruled out."""

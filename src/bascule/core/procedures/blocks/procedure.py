@@ -65,7 +65,7 @@ from bascule.core.procedures.intervals.state import MOST_ARMS
 from bascule.core.statistics import ArmStatistics, Statistics
 
 USES: tuple[SignalUse, ...] = ("gentle", "on", "off")
-"""How early signals are used if delays are `UNKNOWN`, `ALIKE` and `DIFFERENT`."""
+"""How early signals are used if delays are `UNKNOWN`, `ALIKE` or `DIFFERENT`, in this order."""
 
 END_REASONS: tuple[EndReason | None, ...] = (None, "horizon", "futility", "guardrails")
 """Reasons why a test ends, indexed by `GOES_ON`, `HORIZON`, `FUTILE` and `REFUSED`."""

@@ -34,7 +34,7 @@ LOWEST = -(2**63)
 MOST_LISTED = 1000
 """Maximum number of differences that are listed; further ones are only counted."""
 
-# No joins: if a table has just grown, the planner may choose a plan that takes hours.
+# No joins: if a table has just grown, the database may choose a query plan that takes hours.
 _ARRIVALS = (
     "SELECT number, time FROM assignments WHERE experiment = ? AND number >= ? "
     "ORDER BY number LIMIT ?"
@@ -82,7 +82,7 @@ def check_state(stored: Loaded, findings: Findings) -> None:
     """Check that the columns of an experiment's row are valid and agree with each other."""
     phase, state = stored.phase, stored.state
     if phase not in get_args(Phase):
-        findings.add(f"state stored as {phase!r:.60}, which is none")
+        findings.add(f"state stored as {phase!r:.60}, which is not a state")
     if phase == "decided" and state.ending.verdict is None:
         findings.add("state stored as decided, without a decision")
     if state.ending.verdict is not None and phase not in ("decided", "stopped"):
@@ -93,7 +93,7 @@ def check_state(stored: Loaded, findings: Findings) -> None:
         findings.add("stored as released, without a decision")
     arms = range(len(stored.design.arms))
     if any(arm not in arms or to not in arms for arm, to in state.control.moved):
-        findings.add("users of a dropped arm stored as moved to an arm that there is not")
+        findings.add("users of a dropped arm stored as moved to an arm that does not exist")
     everyone = state.control.everyone
     if everyone is not None and (everyone not in arms or phase != "stopped"):
         findings.add("stored with an arm for everyone, without a stop")
@@ -101,13 +101,13 @@ def check_state(stored: Loaded, findings: Findings) -> None:
     times = {"created": stored.created, "since": control.since, "latest": state.enrolment.latest}
     for name, time in times.items():
         if time is not None and not _is_time(time):
-            findings.add(f"{name} stored as {short(time)}, which is no time")
+            findings.add(f"{name} stored as {short(time)}, which is not a time")
     if not (_is_time(control.ran) and control.ran >= 0.0 and 0.0 <= control.share <= 1.0):
-        findings.add("control stored with a running time or a share that cannot be")
+        findings.add("stored with a running time or a share of the traffic that is impossible")
     if not isinstance(stored.name, str) or not NAME.fullmatch(stored.name):
-        findings.add(f"name stored as {short(stored.name)}, which is none")
+        findings.add(f"name stored as {short(stored.name)}, which is not a valid name")
     if not isinstance(stored.version, int) or not 0 <= stored.version < LARGEST_VERSION:
-        findings.add(f"version stored as {short(stored.version)}, which cannot be counted up")
+        findings.add(f"version stored as {short(stored.version)}, which is not a valid number")
     values = stored.delivery.values
     if values is not None:
         try:
@@ -168,13 +168,13 @@ def _check_outcome(
 ) -> None:
     design = designs.get(name)
     if design is None:
-        findings.add(f"{place}: metric stored as {short(name)}, which is none")
+        findings.add(f"{place}: metric stored as {short(name)}, which is not in the design")
         return
     measure, value = design.measure, queries.event_value(number, per)
     if not judge_value(design, value).accepted:
         findings.add(f"{place}: value stored as {short(value)}, which is not valid")
     if not (_is_time(at) and _is_time(received) and _is_time(arrived)):
-        findings.add(f"{place}: at or received is stored as no time")
+        findings.add(f"{place}: at or received is not stored as a time")
     elif not arrived <= at <= max(received, arrived) + TOLERANCE:
         findings.add(f"{place}: at {at!r} lies outside {arrived!r} to {received!r}")
     elif measure is not None and measure.period is None and at >= measure.closes(arrived):
@@ -209,11 +209,13 @@ def check_leftovers(
     entries = statements.fetch(connection, AUDIT, experiment)
     is_logged = any(action == "decide" for _, _, action, _ in entries)
     if stored is not None and is_logged != (stored.state.ending.verdict is not None):
-        findings.add("the audit log and what is stored differ about whether there is a decision")
+        findings.add("the audit log and the stored state differ about whether there is a decision")
     for row, time, action, detail in entries:
         _check_entry(findings, f"audit entry {row} ({action})", time, detail)
         if action not in WORDS:
-            findings.add(f"audit entry {row}: action stored as {short(action)}, which is none")
+            findings.add(
+                f"audit entry {row}: action stored as {short(action)}, which is not an action"
+            )
 
 
 def _check_entry(findings: Findings, place: str, time: object, text: str) -> None:
@@ -222,7 +224,7 @@ def _check_entry(findings: Findings, place: str, time: object, text: str) -> Non
     except DAMAGE as error:
         findings.add(f"{place} cannot be read: {reason(error)}")
     if not _is_time(time):
-        findings.add(f"{place}: time stored as {short(time)}")
+        findings.add(f"{place}: time stored as {short(time)}, which is not a time")
 
 
 def check_erased(
@@ -275,10 +277,10 @@ class RowCheck:
             self._findings.add(f"{place} comes after unit {self._number}: units are missing")
         self._number = row.number
         if not isinstance(row.arm, int) or not 0 <= row.arm < self._arms:
-            self._findings.add(f"{place}: arm stored as {short(row.arm)}, which is none")
+            self._findings.add(f"{place}: arm stored as {short(row.arm)}, which is not an arm")
             sound = False
         if not _is_time(row.time):
-            self._findings.add(f"{place}: time stored as {short(row.time)}, which is none")
+            self._findings.add(f"{place}: time stored as {short(row.time)}, which is not a time")
             sound = False
         else:
             self._check_time(place, row.time)

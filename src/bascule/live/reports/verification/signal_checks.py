@@ -66,8 +66,8 @@ class SignalCheck:
             chosen = next_block(design, statistics, Signals(*used.signals)).units
             if chosen != sizes:
                 self.findings.add(
-                    f"block {deal.number} has sizes {short(sizes)}, but what it went by gives "
-                    f"{short(chosen)}"
+                    f"block {deal.number} has sizes {short(sizes)}, but those that follow "
+                    f"from its stored inputs are {short(chosen)}"
                 )
 
     def _read(self) -> Iterator[tuple[Deal, Used]]:

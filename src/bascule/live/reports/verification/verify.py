@@ -64,18 +64,19 @@ class Verification:
 
     @property
     def agrees(self) -> bool:
-        """Whether the raw log gives the stored state."""
+        """Whether the state that was recomputed from the raw log is the stored one."""
         return not self.differences
 
     def __str__(self) -> str:
         counted = f"{self.units:,} units and {self.outcomes:,} outcomes"
         if self.erased:
-            counted += f" ({self.erased:,} units erased: what they counted as stays, without names)"
+            counted += f" ({self.erased:,} units erased: their values stay, without names)"
+        said = f"recomputed from {counted}; the stored state"
         if self.agrees and self.unchecked:
-            return f"{self.name}: {counted} agree with what is stored; {self.unchecked}"
+            return f"{self.name}: {said} agrees; {self.unchecked}"
         if self.agrees:
-            return f"{self.name}: {counted} give what is stored, to the last digit"
-        return f"{self.name}: {counted} do not give what is stored: " + "; ".join(self.differences)
+            return f"{self.name}: {said} agrees to the last digit"
+        return f"{self.name}: {said} differs: {'; '.join(self.differences)}"
 
 
 def verify(connection: Connection, experiment: int, name: str) -> Verification:

@@ -172,7 +172,9 @@ def arrivals_matter(m: Measurements) -> Finding:
                 )
                 for name, winners in shares.items()
             ),
-            Measured("even split and blocks within what they promise (1: yes)", float(immune)),
+            Measured(
+                "errors of the even split and of blocks within their bounds (1: yes)", float(immune)
+            ),
         ),
         f"UCB-MM (α = 1.5, δ = {arrivals.DELTA:g}, early units worse by {-arrivals.SIZE:g} "
         f"exp(-t / {arrivals.SPAN:g}) in both arms) declares a winner more often than {allowed:g} "

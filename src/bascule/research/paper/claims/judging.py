@@ -253,9 +253,10 @@ def factor(
 class Promise:
     """The number of runs that violate a bound, of all runs, and the share that may do so.
 
-    It is denied if so many have at most the probability `TAIL` under the share that is allowed, and
-    shown if so few have. Else it is not shown where `MOST_RUNS` could show it, and not contradicted
-    where they could not. `looks` promises are judged at once and share that probability.
+    "does not hold": if the share were the one that is allowed, so many violations would have at
+    most the probability `TAIL`. "holds": so few would. Otherwise it is "not shown" if `MOST_RUNS`
+    without a violation would show it, else "not contradicted". If several promises are judged at
+    once (`looks`), each has an equal part of `TAIL`.
 
     >>> [Promise(0, 1000, allowed).verdict for allowed in (0.05, 0.001, 1e-9)]
     ['holds', 'not shown', 'not contradicted']

@@ -1,8 +1,8 @@
 """The paper's claims for more than two arms: both branches of the corollary, and ETC.
 
 The corollary has the constant c_alpha, the smaller of two branches. The first has a proof for any
-number of arms. The second has one for two arms only, and is what the constant is from
-alpha = 2 + sqrt(5) on.
+number of arms. The second has a proof for two arms only; from alpha = 2 + sqrt(5) on it is the
+smaller one, and so the constant.
 """
 
 from __future__ import annotations

@@ -254,7 +254,7 @@ def problem_words(problems: Mapping[str, InputError]) -> dict[str, str]:
     >>> problem_words({"baseline": wrong})
     {'baseline': "Baseline must be a number (got 'x')."}
 
-    That a field is empty can be seen.
+    "(got '')" is left out: the user sees that the field is empty.
     """
     said = {}
     for name, problem in problems.items():

@@ -62,9 +62,10 @@ EMPTY = -1
 
 
 def next_in_line(scores: FloatArray, arms: int, assigned: FloatArray) -> int:
-    """Return the arm with the highest score; while some have no interval yet, one with few units.
+    """Return the arm with the highest score, or if some arms have no interval yet, one of these.
 
-    Nothing is known of these while their first outcomes are under way, so they share the units.
+    It is the one with the fewest units; all numbers below `FIRST_UNITS` count alike. Nothing is
+    known of these arms while their first outcomes are under way, so they share the units.
     """
     best = highest(scores, arms)
     if scores[best] == math.inf:
