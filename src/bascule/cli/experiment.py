@@ -16,14 +16,13 @@ from bascule.cli.support.designs import AS_JSON, JSON, option, switch
 from bascule.cli.support.stores import NAME, STORE, YES, show_status, shown_location, store_at
 from bascule.core.errors import InputError
 from bascule.core.inputs.serialization import parse_json, read_json
-from bascule.core.metrics.measure import Aggregate
+from bascule.core.metrics.measure import Aggregate, Measure
 from bascule.core.options import Option, options_of, parameters
 from bascule.core.rules import RULES, Rule
 
 if TYPE_CHECKING:
     from bascule.core.design import Design
     from bascule.core.enrolment.audience import Audience
-    from bascule.core.metrics.measure import Measure
 
 ExportForm = Literal["csv", "parquet", "store"]
 
@@ -337,7 +336,6 @@ def verify(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> Non
 def _measure(design: Design, options: Mapping[str, Any]) -> Measure | None:
     """Return the measure that the options describe, or None."""
     from bascule.core.inputs.checks import amount
-    from bascule.core.metrics.measure import Measure
 
     if "window" not in options:
         return None

@@ -64,17 +64,17 @@ def effect_words(contrasts: Sequence[Contrast], winner: str, goal: Goal, amounts
     return f"{text} ({bounds})" if bounds else text
 
 
-def difference_lines(status: Status, all_pairs: bool = False) -> list[str]:
+def difference_lines(status: Status) -> list[str]:
     """Return lines with each treatment minus the control on every metric, and notes on intervals.
 
-    `all_pairs` adds the differences of treatments on the primary metric. There is nothing to say of
-    a metric before an outcome has been counted, which may be sooner with a short window.
+    On the primary metric, the differences of treatments follow. There is nothing to say of a metric
+    before an outcome has been counted, which may be sooner with a short window.
     """
     counted = [metric for metric in status.metrics if status.matured or set(metric.means) != {None}]
     if not status.matured and not counted:
         return []
     names = [arm.name for arm in status.arms]
-    said = _primary_lines(status, all_pairs) if status.matured else []
+    said = _primary_lines(status) if status.matured else []
     for metric in counted:
         said += _metric_lines(metric, names)
     others = [contrast for metric in counted for contrast in metric.contrasts]
@@ -104,7 +104,7 @@ def _promise_lines(effects: Sequence[Effect], metrics: Sequence[MetricStatus]) -
     return said
 
 
-def _primary_lines(status: Status, all_pairs: bool) -> list[str]:
+def _primary_lines(status: Status) -> list[str]:
     amounts = amounts_of(status)
     said = [contrast_words(contrast, amounts) for contrast in status.contrasts]
     control = {contrast.control for contrast in status.contrasts}
@@ -112,7 +112,7 @@ def _primary_lines(status: Status, all_pairs: bool) -> list[str]:
         said.append(OF_LIFTS)
     said += [
         f"{effect.name}: {difference_words(effect, amounts)}"
-        for effect in (status.effects if all_pairs else ())
+        for effect in status.effects
         if control.isdisjoint((effect.first, effect.second))
     ]
     return said + mean_lines(status)

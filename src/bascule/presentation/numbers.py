@@ -17,7 +17,6 @@ from bascule.core.design_parts import cost_unit
 from bascule.core.metrics.metric import Goal
 
 if TYPE_CHECKING:
-    from bascule.core.metrics.metric import Goal
     from bascule.core.outcomes import Outcome
 
     # Not loaded for a report on a log, which has no simulation.

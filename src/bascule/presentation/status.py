@@ -264,7 +264,7 @@ def report(status: Status, mismatch: bool = False) -> Report:
             f"{explanation} The guarantee needs means that do not change in time: {drift}."
         )
     notes = (
-        *difference_lines(status, all_pairs=True),
+        *difference_lines(status),
         *clipped_lines(status),
         *late_lines(status),
         *unassigned_lines(status),

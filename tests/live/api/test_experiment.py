@@ -315,11 +315,11 @@ def decided(store: bs.Store, name: str) -> bs.Experiment:
 def test_a_release_belongs_to_the_experiment_and_not_to_its_name(store: bs.Store) -> None:
     test = decided(store, "test")
     test.release()
-    assert test.is_released
+    assert test.status().everyone is not None
     test.stop()
     store.delete("test")
     again = store.create("test", COINS)
-    assert not again.is_released
+    assert again.status().everyone is None
     assert [entry["action"] for entry in again.audit()] == ["create", "start"]
     # All that happened under the name is still there.
     assert "release" in [entry["action"] for entry in store.audit("test")]

@@ -151,11 +151,6 @@ class Experiment(ExperimentUnits):
             return verify(connection, self.id, self.name)
 
     @property
-    def is_released(self) -> bool:
-        """Whether the winner was released, so that everyone is served it."""
-        return self._loaded().state.control.released
-
-    @property
     def erased(self) -> int:
         """Number of units that were erased, on request or by age."""
         return self._loaded().state.names.erased

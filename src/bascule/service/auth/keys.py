@@ -126,10 +126,10 @@ class Keyring:
         """Whether the store has no keys at all; revoked keys count as keys."""
         return not self._keys.value
 
-    async def refresh(self, age: float = FRESH) -> None:
-        """Read the keys unless that was done less than `age` seconds ago."""
-        if not self._keys.is_fresh(age):
-            await self._keys.newer_than(time.monotonic() - age)
+    async def refresh(self) -> None:
+        """Read the keys unless that was done less than `FRESH` seconds ago."""
+        if not self._keys.is_fresh(FRESH):
+            await self._keys.newer_than(time.monotonic() - FRESH)
 
     def forget(self) -> None:
         """Read the keys again at the next request."""

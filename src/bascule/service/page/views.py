@@ -105,19 +105,17 @@ def line(design: Design, status: Status, mismatch: bool = False) -> ListEntry:
         said.headline,
         said.question,
         count(status.units),
-        _arms_words(status, has_units=True),
+        _arms_words(status),
         words.guarantee_kind(design, status),
         whole_percent(status.evidence) if tone != "ended" and has_evidence(status) else None,
     )
 
 
-def _arms_words(status: Status, has_units: bool) -> str:
+def _arms_words(status: Status) -> str:
     """Name the arms of a test with their units; if there are many, give only their number."""
     if len(status.arms) > MOST_NAMES:
         return f"{len(status.arms)} arms"
-    return ", ".join(
-        f"{arm.name} {count(arm.units)}" if has_units else arm.name for arm in status.arms
-    )
+    return ", ".join(f"{arm.name} {count(arm.units)}" for arm in status.arms)
 
 
 def in_order(entries: Iterable[Summary]) -> list[Summary]:
