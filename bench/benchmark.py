@@ -33,7 +33,7 @@ from bascule.research.rivals.boundaries import (
 )
 from bascule.research.rivals.group_sequential import performance, pocock, spending_bounds
 from bascule.simulation import Estimate
-from bascule.simulation.shares import share_estimate
+from bascule.simulation.result import share_estimate
 from bench.benchmark_archive import archive_rows
 from bench.benchmark_arms import ERROR, SEED, Figures, best_arm_rows, chunks, trial_rows
 

@@ -18,7 +18,7 @@ from bascule.core.types import FloatArray
 from bascule.research.rivals.boundaries import PairTest, flat, gavi
 from bascule.research.rivals.group_sequential import spending_bounds
 from bascule.simulation import Estimate
-from bascule.simulation.shares import share_estimate
+from bascule.simulation.result import share_estimate
 
 DAYS, VISITORS, RATE = 28, 400, 0.1
 """Days of a test, visitors of an arm in a day, and the rate of the control."""

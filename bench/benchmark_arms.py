@@ -11,8 +11,8 @@ import numpy as np
 import bascule as bs
 from bascule.research.rivals import bayesian_trial, best_arm
 from bascule.simulation import Estimate
+from bascule.simulation.result import share_estimate
 from bascule.simulation.runs import AnyArray
-from bascule.simulation.shares import share_estimate
 
 SEED = 20_26
 ERROR = 0.05

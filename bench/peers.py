@@ -24,7 +24,7 @@ from bascule.research.rivals import (
 )
 from bascule.simulation import Estimate
 from bascule.simulation.api import world_of
-from bascule.simulation.shares import wilson
+from bascule.simulation.result import wilson
 
 OUT = Path("docs/research/peers.md")
 ERROR, CAP, RUNS = 0.05, 30_000, 400

@@ -25,7 +25,7 @@ _loaded, _, __all__ = lazy_loader.attach_stub(__name__, __file__)
 def __getattr__(name: str) -> object:
     if name in __all__ or name.startswith("_"):
         return _loaded(name)
-    from bascule.core.inputs.names import meant
+    from bascule.core.errors import meant
 
     raise AttributeError(f"bascule has no {name!r}{meant(name, __all__)}")
 

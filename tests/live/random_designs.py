@@ -27,7 +27,7 @@ from bascule.simulation.guardrails import GuardedRuns
 from bascule.simulation.kernels import covariates
 from bascule.simulation.kernels.compiled import new_control
 from bascule.simulation.kernels.guards import guarded_metrics
-from bascule.simulation.kernels.worlds import blocks, fronts, signals, unit
+from bascule.simulation.kernels.worlds import blocks, ring, signals, unit
 from bascule.simulation.worlds.world import Delay, World
 
 DAY = 86_400.0
@@ -255,8 +255,8 @@ def simulated(case: Case, seed: int) -> Played:
     def course_of(*parts: Any) -> Course:
         return _dropping(course.course_of(*parts), case, played)
 
-    def fronts_of(design: bs.Design, world: World) -> fronts.Fronts:
-        of = fronts.fronts_of(design, world)
+    def fronts_of(design: bs.Design, world: World) -> ring.Fronts:
+        of = ring.fronts_of(design, world)
         return of._replace(waits=of.waits - 1)
 
     # The loop counts a unit one tick after its window, a store at the end of it.

@@ -5,7 +5,7 @@ import math
 import pytest
 from scipy import stats
 
-from bascule.simulation.shares import share_estimate, wilson
+from bascule.simulation.result import share_estimate, wilson
 
 
 @pytest.mark.parametrize(("count", "runs"), [(0, 50), (3, 50), (50, 50), (120, 400)])

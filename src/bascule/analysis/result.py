@@ -13,8 +13,8 @@ from bascule.analysis.evidence.kinds import Evidence
 from bascule.analysis.evidence.several import standing
 from bascule.analysis.log.reading import Reading
 from bascule.core.design import Design
+from bascule.core.errors import require
 from bascule.core.evidence.calibration import Guarantee
-from bascule.core.inputs.extras import require
 from bascule.core.inputs.serialization import finite_data
 from bascule.core.metrics.effects import Contrast, Effect
 from bascule.core.metrics.guard_rule import guarded_winner, standing_at_end

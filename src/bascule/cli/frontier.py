@@ -13,7 +13,7 @@ from bascule.cli.support.console import (
 )
 from bascule.cli.support.declared import declared, named, read
 from bascule.cli.support.own_rules import named_rule
-from bascule.core.inputs.extras import require
+from bascule.core.errors import require
 from bascule.core.options import Option
 from bascule.presentation.progress import progress_bar
 

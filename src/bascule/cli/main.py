@@ -17,9 +17,8 @@ from typer.core import TyperGroup
 
 from bascule import __version__
 from bascule.cli.support.console import INTERRUPTED, note
-from bascule.core.errors import InputError, StoreError
+from bascule.core.errors import InputError, StoreError, meant
 from bascule.core.inputs.checks import is_grouped
-from bascule.core.inputs.names import meant
 
 USAGE_ERROR = 2
 NO_RESULT = "interrupted: there is no result"

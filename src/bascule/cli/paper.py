@@ -11,8 +11,7 @@ import typer
 from bascule.cli.support import designs
 from bascule.cli.support.console import say_written, screen
 from bascule.cli.support.declared import declared, read
-from bascule.core.errors import InputError
-from bascule.core.inputs.extras import require
+from bascule.core.errors import InputError, require
 from bascule.presentation.progress import progress_bar
 
 RUNS = {

@@ -1,9 +1,11 @@
-"""Errors for unusable input and for a database that fails."""
+"""Errors for unusable input and for a database that fails, and wording of their messages."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
+from importlib.util import find_spec
 from typing import Any, Literal
 
 Kind = Literal["invalid", "not_found", "conflict", "forbidden"]
@@ -80,3 +82,59 @@ class StoreError(RuntimeError):
 
 class ClockError(StoreError):
     """The time of a system clock is wrong; the message says which one and contains no secrets."""
+
+
+LIKENESS = 0.6
+"""Minimum similarity of two names, from 0 to 1, for one to be suggested for the other."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name most similar to `name`, ignoring case; None if none is similar.
+
+    >>> nearest("reveneu", ["user", "Revenue"])
+    'Revenue'
+    """
+    lower = {one.lower(): one for one in known}
+    close = get_close_matches(name.lower(), list(lower), n=1, cutoff=LIKENESS)
+    return lower[close[0]] if close else None
+
+
+def meant(name: object, known: Iterable[str]) -> str:
+    """Return "; did you mean ...?" for the end of a message; empty if no known name is similar.
+
+    >>> meant("bernouli", ["gaussian", "bernoulli"])
+    "; did you mean 'bernoulli'?"
+    >>> meant("poisson", ["gaussian", "bernoulli"])
+    ''
+    """
+    near = nearest(name, known) if isinstance(name, str) else None
+    return f"; did you mean {near!r}?" if near else ""
+
+
+def with_article(noun: str) -> str:
+    """Return a noun with its indefinite article, "a" or "an".
+
+    >>> with_article("rule"), with_article("outcome")
+    ('a rule', 'an outcome')
+    """
+    return f"{'an' if noun[:1].lower() in 'aeio' else 'a'} {noun}"
+
+
+def require(extra: str, purpose: str, *modules: str) -> None:
+    """Raise an error with the command that installs an extra if one of its modules is missing.
+
+    >>> require("figures", "a figure", "json")
+    >>> require("figures", "a figure", "json", "no_such_module")
+    Traceback (most recent call last):
+    ...
+    bascule.core.errors.InputError: a figure needs no_such_module: pip install 'bascule[figures]'
+    """
+    message = missing(extra, purpose, *modules)
+    if message:
+        raise InputError(extra, message)
+
+
+def missing(extra: str, purpose: str, *modules: str) -> str:
+    """Return what to install for a purpose, or an empty text if all modules are installed."""
+    names = ", ".join(module for module in modules if find_spec(module) is None)
+    return f"{purpose} needs {names}: pip install 'bascule[{extra}]'" if names else ""

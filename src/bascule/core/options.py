@@ -23,8 +23,7 @@ from weakref import WeakKeyDictionary
 
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
-from bascule.core.inputs.checks import read_amount
-from bascule.core.inputs.durations import days
+from bascule.core.inputs.checks import days, read_amount
 from bascule.core.registry import Registered, Registry
 
 Group = Literal["basics", "outcome", "advanced", "output"]

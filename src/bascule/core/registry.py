@@ -6,8 +6,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Generic, TypeVar, Union
 
-from bascule.core.errors import InputError
-from bascule.core.inputs.names import meant, with_article
+from bascule.core.errors import InputError, meant, with_article
 
 Registered = TypeVar("Registered")
 

@@ -29,7 +29,7 @@ from typing import Protocol
 from bascule.core.approximate import about
 from bascule.core.calendar import DAY
 from bascule.core.errors import ClockError
-from bascule.core.inputs.durations import seconds
+from bascule.core.inputs.checks import seconds
 
 _BOOT_TIME = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 # Seconds since the machine was started, including sleep if the system can tell.

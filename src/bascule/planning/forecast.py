@@ -21,7 +21,7 @@ from bascule.core.types import NOBODY, FloatArray
 from bascule.planning.request.options import PlanFields
 from bascule.planning.request.request import PlanRequest
 from bascule.simulation import Estimate, Simulation, World, simulate
-from bascule.simulation.shares import share_estimate, wilson
+from bascule.simulation.result import share_estimate, wilson
 from bascule.theory import Prediction, predict
 
 PLAYED = 100

@@ -9,8 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from bascule.core.design import Design
-from bascule.core.errors import InputError
-from bascule.core.inputs.extras import require
+from bascule.core.errors import InputError, require
 from bascule.core.inputs.serialization import finite_data
 from bascule.core.presenter import COLUMNS, Reported, presenter
 from bascule.core.rules import Rule

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from bascule.core.errors import invalid
-from bascule.core.inputs.extras import require
+from bascule.core.errors import invalid, require
 from bascule.core.inputs.files import write_whole
 from bascule.core.types import FloatArray
 from bascule.presentation.guarantees import interval_name

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bascule.core.calendar import DAY
 from bascule.core.ending import winner_promise
-from bascule.core.inputs.extras import missing
+from bascule.core.errors import missing
 from bascule.presentation.figures import inline
 from bascule.presentation.numbers import BETTER, Amounts, count, duration
 from bascule.presentation.report import Fact, Report

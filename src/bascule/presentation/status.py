@@ -35,7 +35,7 @@ from bascule.presentation.report import Fact, Report, Table
 
 if TYPE_CHECKING:
     from bascule.core.diagnostics import Diagnostic
-    from bascule.live.reports.report import ExperimentReport
+    from bascule.live.reports.history import ExperimentReport
     from bascule.live.reports.status import Status
     from bascule.live.reports.time_left import TimeLeft
     from bascule.live.storage.state import Verdict

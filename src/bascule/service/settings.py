@@ -11,7 +11,7 @@ from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
 
 from bascule.core.errors import InputError, invalid
-from bascule.core.inputs.durations import seconds
+from bascule.core.inputs.checks import seconds
 
 WEBHOOK_SECRET = "BASCULE_WEBHOOK_SECRET"  # nosec B105: the name of a variable, no secret
 """The environment variable with the secret that signs webhooks."""

@@ -11,10 +11,9 @@ from typing import Any, get_args
 import numpy as np
 
 from bascule.core.design import Design
-from bascule.core.errors import InputError, invalid
+from bascule.core.errors import InputError, invalid, with_article
 from bascule.core.gaps import checked_means
 from bascule.core.inputs import checks
-from bascule.core.inputs.names import with_article
 from bascule.simulation.engines.backends.cluster import (
     PlayedColumns,
     Task,
@@ -38,8 +37,7 @@ from bascule.simulation.engines.choose import runs_of
 from bascule.simulation.feasible import check_feasible, check_simulated
 from bascule.simulation.guardrails import GuardedRuns, metric_means
 from bascule.simulation.random import checked_seed
-from bascule.simulation.recurrent.runs import EngineName
-from bascule.simulation.recurrent.worlds import check_units_world
+from bascule.simulation.recurrent.runs import EngineName, check_units_world
 from bascule.simulation.result import Simulation
 from bascule.simulation.worlds.named_worlds import named_world
 from bascule.simulation.worlds.world import World

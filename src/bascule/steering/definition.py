@@ -14,7 +14,7 @@ from bascule.analysis.call import Log
 from bascule.analysis.source.places import Source
 from bascule.core.design import Design
 from bascule.core.errors import InputError, invalid
-from bascule.core.inputs.durations import seconds
+from bascule.core.inputs.checks import seconds
 from bascule.core.inputs.serialization import read, read_json
 from bascule.core.metrics.measure import Measure
 from bascule.steering.targets import Command, Flagd, Target, Unleash

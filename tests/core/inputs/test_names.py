@@ -9,7 +9,7 @@ import pytest
 
 import bascule as bs
 from bascule.cli.main import main
-from bascule.core.inputs.durations import seconds
+from bascule.core.inputs.checks import seconds
 from bascule.planning.request.options import PLAN
 from bascule.planning.request.read import USUAL_NAMES, plan_request
 

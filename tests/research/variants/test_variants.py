@@ -14,7 +14,7 @@ from bascule.core.evidence.normal import mixture_boundary
 from bascule.core.evidence.radius import bernstein_radius, most_squares
 from bascule.core.types import FloatArray
 from bascule.research.variants.rules import checked_growth
-from bascule.simulation.shares import wilson
+from bascule.simulation.result import wilson
 
 pytestmark = pytest.mark.slow
 

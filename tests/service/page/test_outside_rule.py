@@ -21,7 +21,7 @@ from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.rules import RULES, Knob, Rule
 from bascule.presentation.pages import design_report
 from bascule.service.page.changes import meaning, offered, slider
-from bascule.service.page.creation.plans import rule_name
+from bascule.service.page.creation.form import rule_name
 
 
 @dataclass(frozen=True, slots=True)

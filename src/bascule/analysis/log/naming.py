@@ -8,8 +8,7 @@ from typing import Any
 
 from bascule.analysis.call import PER_ROW, Asked, LogMetric
 from bascule.analysis.source.places import run
-from bascule.core.errors import InputError, invalid
-from bascule.core.inputs.names import nearest
+from bascule.core.errors import InputError, invalid, nearest
 
 USUAL: dict[str, tuple[str, ...]] = {
     "unit": (

@@ -30,8 +30,7 @@ from bascule.analysis.source.places import (
     queried,
     viewed,
 )
-from bascule.core.errors import InputError, invalid
-from bascule.core.inputs.extras import require
+from bascule.core.errors import InputError, invalid, require
 
 ROW_NUMBERS = r"__index_level_\d+__"
 """Pattern of the column in which Arrow stores a pandas index without a name."""

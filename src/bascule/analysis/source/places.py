@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-from bascule.core.inputs.extras import require
+from bascule.core.errors import require
 
 Record = dict[str, Any]
 """A row of a result, by column name."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from bascule.cli.support.designs import switch
-from bascule.core.inputs.extras import require
+from bascule.core.errors import require
 
 
 def command(

@@ -13,7 +13,7 @@ import typer
 
 from bascule.cli.support.declared import declared, named, read
 from bascule.cli.support.stores import STORE, shown_location
-from bascule.core.inputs.extras import require
+from bascule.core.errors import require
 from bascule.core.options import Option
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ import typer
 
 from bascule.cli.support.declared import named, read
 from bascule.core.design import Design
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, require
 from bascule.core.inputs.checks import amount
-from bascule.core.inputs.extras import require
 from bascule.core.inputs.serialization import parse_json, read_json
 from bascule.core.options import Option, make, options_of, parameters
 from bascule.core.outcomes import OUTCOMES, Outcome

@@ -20,7 +20,7 @@ from bascule.core.enrolment.bucket import POINTS, point
 from bascule.core.enrolment.targeting import Context, Test, rule_of
 from bascule.core.errors import InputError, invalid
 from bascule.core.inputs import checks
-from bascule.core.inputs.durations import seconds
+from bascule.core.inputs.checks import seconds
 
 SLOTS = 1000
 """Number of equal slots of a layer; each test in the layer has slots of its own."""

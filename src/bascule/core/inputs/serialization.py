@@ -11,8 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bascule.core.errors import InputError, invalid
-from bascule.core.inputs.names import meant, with_article
+from bascule.core.errors import InputError, invalid, meant, with_article
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError

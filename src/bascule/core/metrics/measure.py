@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 from bascule.core.errors import InputError, invalid
 from bascule.core.inputs import checks
-from bascule.core.inputs.durations import seconds
+from bascule.core.inputs.checks import seconds
 from bascule.core.outcomes import Outcome, Pair, Value
 
 Aggregate = Literal["sum", "any", "mean", "last"]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from bascule.core.rules.allocation import BlockAllocation
 from bascule.core.rules.base import RULES, Knob, Rule, Shape
-from bascule.core.rules.etc import ETC
-from bascule.core.rules.etc_prime import ETCPrime
+from bascule.core.rules.etc import ETC, ETCPrime
 from bascule.core.rules.tilt import Tilt
 from bascule.core.rules.ucb import UCB
 

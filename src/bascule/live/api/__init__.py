@@ -10,9 +10,8 @@ from bascule.live.clock import ManualClock, moment
 from bascule.live.commit.context import acting_as
 from bascule.live.reports.diagnostics import raised
 from bascule.live.reports.forecast import Turn, knob_of
-from bascule.live.reports.history import HistoryPoint, audit_words
+from bascule.live.reports.history import ExperimentReport, HistoryPoint, audit_words
 from bascule.live.reports.metric_status import MetricStatus
-from bascule.live.reports.report import ExperimentReport
 from bascule.live.reports.status import ArmStatus, Status
 from bascule.live.steps.inputs import (
     EARLIEST,

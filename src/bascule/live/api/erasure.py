@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from bascule.core.errors import InputError
-from bascule.core.inputs.durations import seconds
+from bascule.core.inputs.checks import seconds
 from bascule.live.clock import moment
 from bascule.live.commit.context import StoreContext
 from bascule.live.steps.inputs import checked_unit

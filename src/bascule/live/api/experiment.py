@@ -16,8 +16,13 @@ from bascule.live.api.units import ExperimentUnits
 from bascule.live.clock import moment
 from bascule.live.reports.diagnostics import diagnostics_of, drift_of, put_into_log, raised
 from bascule.live.reports.forecast import Turn, even_split, turns
-from bascule.live.reports.history import HistoryPoint, audit_words, point_of, spread
-from bascule.live.reports.report import ExperimentReport
+from bascule.live.reports.history import (
+    ExperimentReport,
+    HistoryPoint,
+    audit_words,
+    point_of,
+    spread,
+)
 from bascule.live.reports.status import Status, status_of
 from bascule.live.reports.time_left import units_range
 from bascule.live.reports.verification.verify import Verification, verify

@@ -16,8 +16,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from bascule.core.design import Design
-from bascule.core.errors import invalid
-from bascule.core.inputs.extras import require
+from bascule.core.errors import invalid, require
 from bascule.core.inputs.files import replacing
 from bascule.live.api.backup import write_copy
 from bascule.live.api.experiment import Experiment

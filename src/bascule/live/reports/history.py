@@ -1,4 +1,4 @@
-"""The history of a live test: its results over time, and its audit log as sentences."""
+"""The report of a live test: its status, its results over time, and its audit log as sentences."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 from bascule.core.design import Design
 from bascule.core.inputs.serialization import finite_data
 from bascule.core.metrics.effects import Effect, effects
+from bascule.core.presenter import Reported, presenter
 from bascule.core.procedures.base import AnyStatistics
 from bascule.live.clock import moment
-from bascule.live.reports.status import arm_means
+from bascule.live.reports.status import Status, arm_means
 
 Item = TypeVar("Item")
 
@@ -107,3 +108,49 @@ def audit_words(entry: Mapping[str, Any]) -> str:
         return WORDS[action](detail)
     except (LookupError, TypeError, ValueError, AttributeError):
         return f"{action.capitalize()}: {detail}" if detail else action.capitalize()
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentReport(Reported):
+    """The status of a test with its diagnostics, its history, and the changes made to it."""
+
+    PAGE = "Test report"
+
+    status: Status
+    """The status, with diagnostics."""
+    history: tuple[HistoryPoint, ...]
+    """The means, units and differences over time."""
+    changes: tuple[tuple[str, str], ...]
+    """Time and description of each change that was made to the test."""
+
+    def report(self) -> Any:
+        """Return the report of the status, with a figure of the history and a table of changes."""
+        return presenter("status").experiment_report(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, with None for unknown values."""
+        return {
+            "status": self.status.to_dict(),
+            "history": [point.to_dict() for point in self.history],
+            "changes": [{"time": time, "change": change} for time, change in self.changes],
+        }
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return a row for each point of the history and each pair of arms, as plain data."""
+        names = ("difference", "low", "high")
+        return [
+            {
+                "time": point.time,
+                "matured": point.matured,
+                "contrast": effect.name,
+                **finite_data(dict(zip(names, effect.interval, strict=True))),
+            }
+            for point in self.history
+            for effect in point.effects
+        ]
+
+    def to_frame(self) -> Any:
+        """Return the rows as a pandas data frame."""
+        import pandas
+
+        return pandas.DataFrame(self.to_rows())

@@ -13,8 +13,7 @@ from sqlalchemy import Connection
 
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import EVERYONE, Delivery, delivery_from_json
-from bascule.core.errors import InputError
-from bascule.core.inputs.names import meant
+from bascule.core.errors import InputError, meant
 from bascule.core.outcomes import Pair, Value
 from bascule.live.storage.deals import Deal
 from bascule.live.storage.names import is_storable, pseudonym

@@ -12,8 +12,7 @@ from bascule.core.design_parts import MOST_ARMS
 from bascule.core.errors import InputError, invalid
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.inputs import checks
-from bascule.core.inputs.checks import amount, read_amount, tidy
-from bascule.core.inputs.durations import seconds
+from bascule.core.inputs.checks import amount, read_amount, seconds, tidy
 from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import DIRECTION, Goal, Metric, check_metrics
 from bascule.planning.request.fields import RequestFields

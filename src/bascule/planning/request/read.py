@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Unpack
 
-from bascule.core.errors import InputError, invalid
+from bascule.core.errors import InputError, invalid, meant
 from bascule.core.inputs.checks import amount, tidy
-from bascule.core.inputs.names import meant
 from bascule.core.outcomes import OUTCOMES, Bernoulli, Bounded, Numeric, Outcome, Recurrent
 from bascule.planning.request.options import BASELINE, LIFT, PLAN, Lift, PlanOptions
 from bascule.planning.request.request import PlanRequest

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
 from bascule.core.design_parts import ONE_SIDED, checked_sides
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, require
 from bascule.core.inputs import checks
-from bascule.core.inputs.extras import require
 from bascule.core.outcomes import Gaussian, Outcome
 from bascule.core.presenter import COLUMNS, Reported, presenter
 from bascule.core.rules import Rule
@@ -22,7 +21,7 @@ from bascule.simulation import Estimate, Simulation, World, simulate
 from bascule.simulation.api import world_of
 from bascule.simulation.engines.backends.threads import Stages
 from bascule.simulation.engines.choose import is_compiled
-from bascule.simulation.shares import NORMAL_95, wilson
+from bascule.simulation.result import NORMAL_95, wilson
 from bascule.simulation.worlds.named_worlds import NAMED, named_world
 
 if TYPE_CHECKING:

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
 from bascule.core.design_parts import DEFAULT_ERROR, INCREASE, ONE_SIDED, checked_sides
-from bascule.core.errors import InputError, NoPredictionError
+from bascule.core.errors import InputError, NoPredictionError, require
 from bascule.core.gaps import checked_means, rival_gaps
 from bascule.core.inputs import checks
-from bascule.core.inputs.extras import require
 from bascule.core.inputs.files import CsvRow, csv_text, prepare_folder, writable, write_whole
 from bascule.core.inputs.serialization import as_data
 from bascule.core.outcomes import Gaussian, Outcome

@@ -10,7 +10,7 @@ from bascule.core.design import Design
 from bascule.core.evidence.calibration import STATED, Calibration, Guarantee
 from bascule.research.comparison.contenders import RuleFamily
 from bascule.simulation import Estimate
-from bascule.simulation.shares import wilson
+from bascule.simulation.result import wilson
 
 STANDARD_ERRORS = 2.0
 """A difference is significant if it exceeds this multiple of its standard error."""

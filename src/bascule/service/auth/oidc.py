@@ -20,7 +20,7 @@ import httpx
 from fastapi import Request, Response
 from starlette.responses import HTMLResponse, RedirectResponse
 
-from bascule.core.inputs.extras import require
+from bascule.core.errors import require
 from bascule.service.auth import access, keys
 from bascule.service.auth.keys import Role
 from bascule.service.outgoing import Outgoing

@@ -17,8 +17,7 @@ from contextlib import suppress
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
-from bascule.core.errors import InputError
-from bascule.core.inputs.extras import require
+from bascule.core.errors import InputError, require
 
 LONGEST = 600
 """Maximum number of seconds for sending a message; its process is ended after that."""

@@ -14,13 +14,14 @@ from bascule.core.errors import InputError
 from bascule.planning import plan
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.result import Plan
-from bascule.service.page.creation.form import Form, problem_words
-from bascule.service.page.creation.plans import (
+from bascule.service.page.creation.form import (
+    Form,
     Rules,
     first_stage,
     is_on_screen,
     plan_mark,
     plan_view,
+    problem_words,
 )
 from bascule.service.page.render import render
 

@@ -30,7 +30,7 @@ from bascule.service.page import views, words
 from bascule.service.page.changes import arm_changes, changes, forecast_table, offered, slider
 from bascule.service.page.charts import allocation_chart, effect_charts, points_for
 from bascule.service.page.creation import options
-from bascule.service.page.creation.plans import rule_name
+from bascule.service.page.creation.form import rule_name
 from bascule.service.page.words import term
 from bascule.service.reading.shared import ExperimentCache, paged, pages_of
 

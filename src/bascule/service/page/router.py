@@ -20,8 +20,7 @@ from bascule.service.auth import access, oidc
 from bascule.service.auth.access import Caller, allow
 from bascule.service.page.api_page import calls
 from bascule.service.page.changes import ask, make
-from bascule.service.page.creation.form import Form, problem_words
-from bascule.service.page.creation.plans import Creations
+from bascule.service.page.creation.form import Creations, Form, problem_words
 from bascule.service.page.planned import FormAnswer, answer_form, no_plan
 from bascule.service.page.render import (
     TestParts,

@@ -38,7 +38,7 @@ from bascule.service.auth import oidc
 from bascule.service.auth.keys import Keyring, write_probe
 from bascule.service.auth.rate_limits import MOST_CALLERS, Buckets
 from bascule.service.outgoing import Outgoing
-from bascule.service.page.creation.plans import Creations
+from bascule.service.page.creation.form import Creations
 from bascule.service.planner import Planner
 from bascule.service.reading.shared import ExperimentCache, SharedRenders
 from bascule.service.reading.store_calls import SharedRead, StoreCalls

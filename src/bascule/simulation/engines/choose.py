@@ -27,8 +27,7 @@ from bascule.simulation.kernels.intervals import IntervalRuns
 from bascule.simulation.kernels.worlds.blocks import WorldBlockRuns
 from bascule.simulation.kernels.worlds.intervals import WorldIntervalRuns
 from bascule.simulation.random import Draws, draws_of
-from bascule.simulation.recurrent.runs import EngineName, Fast, Plain, UnitRuns
-from bascule.simulation.recurrent.worlds import crowd_in
+from bascule.simulation.recurrent.runs import EngineName, Fast, Plain, UnitRuns, crowd_in
 from bascule.simulation.runs import Runs
 from bascule.simulation.trace import steps_of
 from bascule.simulation.worlds.world import World

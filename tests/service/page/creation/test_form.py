@@ -8,8 +8,7 @@ import pytest
 
 import bascule as bs
 from bascule.core.errors import InputError
-from bascule.service.page.creation.form import Form, problem_words
-from bascule.service.page.creation.plans import first_stage, plan_view
+from bascule.service.page.creation.form import Form, first_stage, plan_view, problem_words
 
 TYPED = {"name": "button", "arms": "control\r\n green \r\n\r\n", "lift": "50%", "start": "yes"}
 

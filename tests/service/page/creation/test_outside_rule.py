@@ -17,7 +17,7 @@ with registered():
     from bascule.core.rules import RULES
     from bascule.service.page.creation import options
     from bascule.service.page.creation.form import Form, problem_words
-    from bascule.service.page.creation.plans import first_stage, plan_view
+    from bascule.service.page.creation.form import first_stage, plan_view
     from bascule.service.auth.access import Caller
     from bascule.service.page.planned import answer_form
     from bascule.service.page.render import render

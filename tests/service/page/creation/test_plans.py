@@ -11,9 +11,8 @@ import pytest
 from bascule.cli.main import main
 from bascule.service.api.schemas.requests import NewPlan
 from bascule.service.page import planned
-from bascule.service.page.creation.form import Form
+from bascule.service.page.creation.form import Form, first_stage, plan_view
 from bascule.service.page.creation.options import TITLES
-from bascule.service.page.creation.plans import first_stage, plan_view
 from bascule.service.page.planned import answer_form
 from bascule.service.planner_process import plan_json
 

@@ -23,6 +23,7 @@ from bascule.live.reports.verification.row_checks import (
     READ_AT_ONCE,
     Findings,
     RowCheck,
+    SignalCheck,
     check_erased,
     check_excluded,
     check_leftovers,
@@ -33,7 +34,6 @@ from bascule.live.reports.verification.row_checks import (
     reason,
     short,
 )
-from bascule.live.reports.verification.signal_checks import SignalCheck
 from bascule.live.steps.folding import announced, fold_ahead_unit, with_knob
 from bascule.live.steps.maturity import Events, matured, outcomes_of
 from bascule.live.steps.replay import ManualChange, Replay

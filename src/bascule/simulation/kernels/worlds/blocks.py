@@ -7,7 +7,7 @@ length is a power of two. Nobody is assigned while the cap leaves no room for a 
 under way suffice for the horizon: their outcomes are awaited, and time goes on as if units were
 assigned. A rule that uses early signals also goes by the events of open blocks that are known so
 far. A guardrail counts when the unit does, or after its own window if that is shorter
-(`worlds.fronts`). `core.course` has what ends a test, and when.
+(`worlds.ring`). `core.course` has what ends a test, and when.
 """
 
 from __future__ import annotations
@@ -47,13 +47,6 @@ from bascule.simulation.kernels.guards import (
     room_for_test,
     seed_guards,
 )
-from bascule.simulation.kernels.worlds.fronts import (
-    Fronts,
-    due_in,
-    front_steps,
-    fronts_of,
-    next_due,
-)
 from bascule.simulation.kernels.worlds.ring import (
     BEGIN,
     END,
@@ -62,11 +55,16 @@ from bascule.simulation.kernels.worlds.ring import (
     READY,
     Covariates,
     Dealt,
+    Fronts,
     Place,
     Ring,
     add_to_pending,
     close_block,
     concluding,
+    due_in,
+    front_steps,
+    fronts_of,
+    next_due,
     room_for_covariates,
     room_for_ring,
 )
