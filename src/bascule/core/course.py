@@ -176,8 +176,7 @@ def course_of_steps(
     def lone_arm(test: Row, marks: Rows, arms: Rows, count: int, terms: Terms) -> int:
         """Return the only active arm if it is a treatment without a decision for it, else `NOBODY`.
 
-        Either its guardrails do not allow it yet, or its batch is not complete. The function also
-        brings `marks[OUT]` up to date, which `judge` reads.
+        Its guardrails do not allow it yet, or its batch is not complete. It also sets `marks[OUT]`.
         """
         for arm in range(count):
             marks[OUT][arm] = 0 if arms[arm][ACTIVE] > 0.0 else 1
@@ -230,9 +229,8 @@ def course_of_steps(
     ) -> float:  # fmt: skip
         """Return the number of blocks that may begin now: those that are left until the horizon.
 
-        It is infinite in four cases: the test has no horizon; no unit is pending and no decision is
-        withheld; a lone arm is undecided; the test is a rollout. `clocks` are the blocks under way
-        in each pair's clock.
+        It is infinite without a horizon, in a rollout, while a lone arm is undecided, and if no
+        unit is pending and no decision withheld. `clocks` are the blocks under way, by pair.
         """
         is_limited = pending > 0
         if withholds:
@@ -384,11 +382,10 @@ def course_of_steps(
         test: Row, marks: Rows, arms: Rows, pairs: Rows, rails: Rails,
         count: int, clock: float, terms: Terms,
     ) -> tuple[int, int]:  # fmt: skip
-        """Return the decision or `NOBODY`, and the reason for an end without a decision.
+        """Return the decision or `NOBODY`, and the reason for an end, as `conclude` does.
 
-        The reason is `GOES_ON` if the test does not end. A decision that is too early for the
-        calendar is withheld, unless harm has decided; an end by futility waits for the minimum
-        duration.
+        A decision that is too early for the calendar is withheld, unless harm has decided; an end
+        by futility waits for the minimum duration.
         """
         guardrails, rows, harm, by_plan = 0, 0, False, True
         if guarded:
