@@ -178,8 +178,11 @@ def _order(name: str) -> tuple[bool, bool, tuple[tuple[bool, int, str], ...]]:
     return _plain(name) not in CONTROLS, not is_control, natural(name)
 
 
-def coded(table: Any, column: str, arms: Arms) -> Any:
-    """Return the arm of each row as a small whole number; null if it is unknown."""
+def coded(table: Any, column: str, arms: Arms, *, known: bool = False) -> Any:
+    """Return the arm of each row as a small whole number; null if it is unknown.
+
+    If the arms of all rows are `known`, DuckDB knows that too, and groups by arms much faster.
+    """
     import ibis
 
     kind = "int8" if len(arms.names) < 128 else "int16"
@@ -187,7 +190,7 @@ def coded(table: Any, column: str, arms: Arms) -> Any:
         return ibis.null(kind)
     raw = table[column]
     cases = [(raw == entry, ibis.literal(i, kind)) for entry, i in arms.entries]
-    return ibis.cases(*cases, else_=ibis.null(kind))
+    return ibis.cases(*cases, else_=cases[-1][1] if known else ibis.null(kind))
 
 
 def no_arm(table: Any, column: str, arms: Arms) -> Any:
@@ -323,17 +326,13 @@ def _of_units(table: Any, columns: Columns, arms: Arms) -> dict[str, Any]:
 
 
 def complete(table: Any, columns: Columns, arms: Arms) -> Any:
-    """Return the rows of a table that needs no cleaning, with few steps.
-
-    `entry` is the arm as written, which is quicker to group by than its number.
-    """
+    """Return the rows of a table that needs no cleaning, with few steps."""
     assert columns.arm is not None
     value = table[columns.value]
     return table.select(
         time=moment(table, columns.times),
         **({} if columns.unit is None else {"unit": table[columns.unit]}),
-        code=coded(table, columns.arm, arms),
-        entry=table[columns.arm],
+        code=coded(table, columns.arm, arms, known=True),
         value=value.ifelse(1.0, 0.0) if value.type().is_boolean() else value.cast("float64"),
         **_of_units(table, columns, arms),
     )

@@ -20,6 +20,9 @@ from bascule.core.errors import InputError, invalid
 SAMPLE = 20_000
 """Maximum number of first rows that are sampled."""
 
+LONGEST_NUMBER = 30
+"""Maximum length of a number, with its separators and signs."""
+
 MOSTLY = 0.5
 """Minimum share of the entries of a text column that must be numbers to make it numeric."""
 
@@ -70,6 +73,8 @@ class ColumnSample:
     @cached_property
     def _profile(self) -> Record:
         """Basic statistics of all columns in one query: rows, distinct entries, numbers in text."""
+        import ibis
+
         first = self._first
         parts: dict[str, Any] = {"rows": first.count()}
         for place, name in enumerate(self.table.columns):
@@ -79,6 +84,8 @@ class ColumnSample:
             if raw.type().is_string():
                 word = raw.strip().lower()
                 number = unsigned(word).re_search("|".join((NUMBER, *SEPARATED.values())))
+                # Matching patterns in long ids would take a tenth of the time of a small analysis.
+                number = ibis.ifelse(word.length() <= LONGEST_NUMBER, number, False)
                 # A single letter may be anything, such as a sex.
                 words = [word for word in (*TRUE_WORDS, *FALSE_WORDS) if len(word) > 1]
                 number = number | word.isin(words)

@@ -43,18 +43,18 @@ def entries_of(table: Any, column: str | None, rows: int) -> dict[str, Any]:
     import ibis
 
     unit, units = table[column], None
-    # Longer entries are skipped first, so that the cost does not depend on the length of ids.
-    is_short, is_word = _byte_length(unit) <= LONGEST_WORD, unit.strip().lower().isin(KNOWN)
+    # DuckDB would look up every entry in a list of words, and matches a pattern only where needed.
+    is_word = unit.re_search(WORDS) if is_duckdb(unit) else unit.strip().lower().isin(KNOWN)
+    # Longer entries are skipped, so that the cost does not depend on the length of ids.
+    is_word = ibis.ifelse(_byte_length(unit) <= LONGEST_WORD, is_word, False)
     if is_opened_here(table.get_backend()):
         units = in_first_rows(table, unit, rows)
         if units is None:
-            # DuckDB would look up every entry in a list of words, and those of a pattern only here.
-            marked = ibis.ifelse(unit.re_search(WORDS), ibis.literal(WORD, "uint64"), hashed(unit))
-            marked = ibis.ifelse(is_short, marked, hashed(unit))
+            marked = ibis.ifelse(is_word, ibis.literal(WORD, "uint64"), hashed(unit))
             units, has_words = _sorted(table.filter(unit.notnull()).select(hash=marked), rows)
             if not has_words:
                 return {"units": units}
-    words = table.filter(is_short).filter(is_word).select(entry=unit).distinct()
+    words = table.filter(is_word).select(entry=unit).distinct()
     entries = [row["entry"] for row in run(words)]
     totals = tuple(entry for entry in entries if entry.strip().lower() in TOTALS)
     no_unit = tuple(entry for entry in entries if entry in NO_UNIT)

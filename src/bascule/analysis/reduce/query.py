@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from bascule.analysis.log.reading import COUNTS_RISE, OTHER_SUMS
-from bascule.analysis.log.rows import Arms, good
+from bascule.analysis.log.rows import good
 from bascule.analysis.log.sample import rise
 from bascule.analysis.reduce.moments import PROBABILITY, moment_sums, score_sums
 from bascule.analysis.reduce.tables import aggregated, counting, joined, placed
@@ -31,19 +31,13 @@ def without_value(units: Any) -> dict[int, Valueless]:
 
 
 def by_arrival(
-    request: Request,
-    units: Any,
-    arms: int,
-    entries: Arms | None = None,
-    *,
-    zero_or_one: bool = False,
+    request: Request, units: Any, arms: int, *, zero_or_one: bool = False
 ) -> list[Record]:
     """Return units and the sums of outcomes, squares and cubes, per arm and day of arrival.
 
     `units` has a row per unit. A unit without any value has the outcome `missing`, or is left out
-    if such units are excluded. Outcomes beyond the limits count as the nearest limit. If `units`
-    has a column `entry`, rows are grouped by this entry of the arm column, and `entries` maps it to
-    the arm. With `zero_or_one` squares, cubes and extremes follow from the sums.
+    if such units are excluded. Outcomes beyond the limits count as the nearest limit. With
+    `zero_or_one` squares, cubes and extremes follow from the sums.
     """
     import ibis
 
@@ -94,14 +88,7 @@ def by_arrival(
         sums |= moment_sums(value, per, covariate)
     if scored:
         sums |= score_sums(units, value, arms)
-    elif "entry" in units.columns and entries is not None:
-        # Grouping by the entry of the arm column is quicker than by the number of the arm.
-        keys["entry"] = units.entry
-        del keys["arm"]
     rows = run(units.group_by(**keys).agg(**sums))
-    if "entry" in keys:
-        codes = dict(entries.entries) if entries is not None else {}
-        rows = [row | {"arm": codes[row["entry"]]} for row in rows]
     return [row | _of_ones(row) for row in rows] if zero_or_one else rows
 
 

@@ -171,7 +171,7 @@ def _of_units(
         notes += (made.format(name=columns.value),) if made else ()
     if at_once:
         zero_or_one = single and survey.zero_or_one and request.limits is None
-        rows_by_day = query.by_arrival(request, units, arms, log.arms, zero_or_one=zero_or_one)
+        rows_by_day = query.by_arrival(request, units, arms, zero_or_one=zero_or_one)
         table = table_of(rows_by_day, arms, request.blocks)
     else:
         table = _grown(request, log)

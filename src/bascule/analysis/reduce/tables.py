@@ -99,7 +99,7 @@ def units_of_rows(rows: Any, aggregate: str) -> Any:
     """Return a table of units from rows that are one unit each."""
     rows = good(rows)
     value = counting(rows.value != 0.0).cast("float64") if aggregate == "any" else rows.value
-    columns = [name for name in ("segment", "per", "entry") if name in rows.columns]
+    columns = [name for name in ("segment", "per") if name in rows.columns]
     columns += _constant(rows)
     parts = {name: rows[name] for name in columns}
     return rows.select(arm=rows.code, first=rows.time, outcome=value, **parts)

@@ -60,7 +60,7 @@ def connections(memory: str) -> Iterator[Connections]:
             ) from None
         local.raw_sql(
             "SET preserve_insertion_order = false; SET TimeZone = 'UTC'; "
-            "SET enable_progress_bar = false"
+            "SET enable_progress_bar = false; SET perfect_ht_threshold = 16"
         )
         OPENED_HERE.add(local)
         opened = Connections(local, Path(folder))
