@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -50,6 +51,9 @@ DPI = 150
 KINDS = ("png", "svg")
 BARS = (10, 60)
 """Fewest and most bars of a histogram."""
+
+NAME_SIGNS = 40
+"""Maximum number of characters in a line of the name of a difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,8 +226,9 @@ class Intervals:
 
     def plot(self) -> Figure:
         """Draw the interval of each difference."""
-        names = [name for name, _ in self.effects]
-        figure, (axis,) = new_figure(width=7.4, height=1.3 + 0.35 * len(names))
+        names = ["\n".join(wrap(name, NAME_SIGNS)) for name, _ in self.effects]
+        lines = max(name.count("\n") + 1 for name in names)
+        figure, (axis,) = new_figure(width=7.4, height=1.3 + (0.2 + 0.15 * lines) * len(names))
         for place, (_, effect) in enumerate(self.effects):
             middle, low, high = (self.amounts.factor * end for end in effect.interval)
             axis.plot([low, high], [place, place], color=SERIES[1].colour, linewidth=2.0)
@@ -234,7 +239,9 @@ class Intervals:
         axis.grid(False, axis="y")
         level = interval_name(self.effects[0][1].error)
         unit = self.amounts.difference_unit
-        axis.set_xlabel(f"difference in {unit}, with {level}s that hold at any time")
+        # Below a narrow panel, a label of the axis would be cut.
+        label = f"difference in {unit}, with {level}s that hold at any time"
+        figure.supxlabel(label, fontsize=STYLE["axes.labelsize"])
         return figure
 
 

@@ -41,9 +41,7 @@ def test_tables_figures_and_words_have_treatments_minus_the_control() -> None:
     assert shown == rows
     last = [[*one.days.values()][-1] for one in rivals]
     assert all(effect.difference == rows[effect.name][0] < 0.0 for effect in last)
-    left, _ = analysis.plot().axes
-    legend = left.get_legend()
-    assert legend is not None
+    (legend,) = analysis.plot().legends
     assert [text.get_text() for text in legend.get_texts()] == [*shown]
     text = str(analysis)
     assert "control - " not in text + analysis.html()
@@ -98,3 +96,34 @@ def test_a_long_title_is_not_cut_and_pairs_named_in_the_text_are_drawn() -> None
     assert right.lines[0].get_marker() == "o"
     (standing, *_) = found.report().figures
     assert {name for name, _ in standing.effects} == {effect.name for effect in found.effects}
+    # The names of the pairs are below the panels, and cover nothing.
+    (legend,) = figure.legends
+    shown = legend.get_window_extent()
+    assert shown.x0 >= 0.0
+    assert shown.x1 <= figure.bbox.x1
+    assert shown.y1 <= left.get_tightbbox().y0
+    figure = standing.plot()
+    figure.canvas.draw()
+    (axis,) = figure.axes
+    (label,) = (text for text in figure.texts if text.get_text() == figure.get_supxlabel())
+    for text in (*axis.get_yticklabels(), label):
+        assert text.get_window_extent().x0 >= 0.0
+        assert text.get_window_extent().x1 <= figure.bbox.x1
+    assert axis.bbox.width > 0.3 * figure.bbox.width
+
+
+@pytest.mark.parametrize("arms", [4, 12])
+def test_every_pair_of_a_table_is_drawn(arms: int) -> None:
+    n = 200
+    log = {
+        "unit": range(arms * n),
+        "arm": [f"v{i % arms + 1}" for i in range(arms * n)],
+        "value": [int(i % 7 == 0) for i in range(arms * n)],
+    }
+    found = bs.analyze(log)
+    (standing, *_) = found.report().figures
+    drawn = {name for name, _ in standing.effects}
+    shown = found.report().whole
+    tables = (table for part in (shown, *shown.parts) for table in part.tables)
+    pairs = next(table.rows[1:] for table in tables if table.rows[0][0] == "difference")
+    assert {str(row[0]) for row in pairs} <= drawn

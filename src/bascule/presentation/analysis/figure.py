@@ -74,6 +74,12 @@ def against(analysis: Analysis) -> tuple[Against, ...]:
     )
 
 
+def tabled(analysis: Analysis) -> list[Effect]:
+    """Return the differences of all pairs in the order of a table: those to the control first."""
+    control = analysis.design.control_arm
+    return sorted(analysis.effects, key=lambda pair: control not in (pair.first, pair.second))
+
+
 def costs(analysis: Analysis) -> tuple[float, ...]:
     """Return the cumulative cost by day, computed with the present means.
 
@@ -133,8 +139,11 @@ def dated(dates: Sequence[str], limit: int) -> list[int]:
     return [at for at, day in enumerate(days) if (day - days[0]) % step == 0]
 
 
-TITLE_SIGNS = 105
-"""Maximum number of characters in a line of the title."""
+TITLE_SIGNS, PANEL_SIGNS = 105, 50
+"""Maximum number of characters in a line of the title, and of the title of the left panel."""
+
+MOST_PAIRS = 10
+"""Maximum number of differences in a table; the others are in the data."""
 
 MOST_RIVALS = 4
 """Maximum number of rivals that are drawn; more would hide each other."""
@@ -166,7 +175,8 @@ def plot_analysis(analysis: Analysis) -> Figure:
         low, high = min(low for low, _ in spans), max(high for _, high in spans)
         left.set_ylim(low * amounts.factor, high * amounts.factor)
     names = "differences" if len(rivals) > 1 else "".join(rival.now.name for rival in rivals)
-    left.set_title(f"{names} ({amounts.difference_unit})", loc="left")
+    title = f"{names} ({amounts.difference_unit})"
+    left.set_title("\n".join(wrap(title, PANEL_SIGNS)), loc="left")
     losses = costs(analysis)
     right.set_title(f"cost ({amounts.cost_unit})", loc="left")
     if losses:
@@ -199,7 +209,8 @@ def plot_analysis(analysis: Analysis) -> Figure:
             color="#444444",
         )
     if len(rivals) > 1:
-        left.legend(frameon=False, fontsize=9)
+        # Beside the lines, long names would cover them.
+        figure.legend(loc="outside lower left", frameon=False, fontsize=9)
     title = "\n".join(wrap(analysis.headline, TITLE_SIGNS))
     figure.suptitle(title, x=0.01, ha="left", fontsize=12)
     return figure
@@ -216,7 +227,7 @@ def _draw_steps(panel: Axes, rival: Against, series: Series, amounts: Amounts, n
         panel.errorbar(days, middle, yerr=reach, color=series.colour, capsize=4)
     else:
         panel.fill_between(days, lows, highs, color=series.colour, alpha=0.18, linewidth=0)
-    label = rival.now.name if named else None
+    label = "\n".join(wrap(rival.now.name, TITLE_SIGNS)) if named else None
     dash, marker = series.dash if named else "solid", "o" if len(limited) < 2 else None
     panel.plot(
         days,
@@ -242,19 +253,12 @@ def _ordinal(text: str) -> int:
 
 
 def standing_intervals(analysis: Analysis) -> tuple[Intervals, ...]:
-    """Return the present intervals: the leader against each rival, or the nearest per segment."""
+    """Return the present intervals: the leader's and those of the table, or one per segment."""
     named = [
         (f"{part.segment}: {effect.name}", effect)
         for part in analysis.segments
         for effect in signed(part.design, part.leads[:1])
     ]
-    effects = signed(analysis.design, analysis.leads)
-    # The text also names pairs without the leader in which one arm beats the other: add these.
-    effects += tuple(
-        effect
-        for effect in analysis.effects
-        if analysis.leader not in (effect.first, effect.second)
-        and (effect.low > 0.0 or effect.high < 0.0)
-    )
-    named = named or [(effect.name, effect) for effect in effects]
-    return Intervals.of(named, amounts_of(analysis))
+    effects = (*signed(analysis.design, analysis.leads), *tabled(analysis)[:MOST_PAIRS])
+    pairs = {effect.name: effect for effect in effects}
+    return Intervals.of(named or list(pairs.items()), amounts_of(analysis))

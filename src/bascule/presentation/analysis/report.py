@@ -9,11 +9,13 @@ from bascule.analysis.reduce.sums import CAPPED
 from bascule.core.approximate import at_most, two_digits
 from bascule.presentation.analysis import headline as sentences
 from bascule.presentation.analysis.figure import (
+    MOST_PAIRS,
     against,
     amounts_of,
     has_days,
     stamp,
     standing_intervals,
+    tabled,
 )
 from bascule.presentation.analysis.headline import metric_words
 from bascule.presentation.differences import OF_LIFTS, has_lower_level
@@ -36,9 +38,6 @@ if TYPE_CHECKING:
     from bascule.analysis.evidence.fixed import OneLook
     from bascule.analysis.result import Analysis, Score
     from bascule.core.metrics.effects import Contrast, Effect
-
-MOST_PAIRS = 10
-"""Maximum number of differences in a table; the others are in the data."""
 
 MOST_RIVALS = 3
 """Maximum number of rivals with a column in the table of days; all are in the data."""
@@ -190,16 +189,12 @@ def _arm_table(analysis: Analysis) -> Table:
 def _effect_rows(analysis: Analysis) -> list[Cells]:
     """Return a row for each treatment minus the control, then for differences of other pairs."""
     amounts = amounts_of(analysis)
-    pairs = {frozenset((contrast.treatment, contrast.control)) for contrast in analysis.contrasts}
     rows = [_difference_cells(amounts, contrast) for contrast in analysis.contrasts]
-    effects = (
-        effect
-        for effect in analysis.effects
-        if frozenset((effect.first, effect.second)) not in pairs
-    )
-    no_lift = ("", "") if pairs else ()
-    rows += [(effect.name, *_cells(amounts, *effect.interval), *no_lift) for effect in effects]
-    return rows
+    no_lift = ("", "") if rows else ()
+    return rows + [
+        (effect.name, *_cells(amounts, *effect.interval), *no_lift)
+        for effect in tabled(analysis)[len(rows) :]
+    ]
 
 
 def _difference_table(
