@@ -89,13 +89,13 @@ def blocks_that_fit(units: int, size: int, cap: int) -> int:
     return max(0, cap - units) // size
 
 
-def is_past(deadline: datetime | None, now: float) -> bool:
+def is_past(deadline: datetime, now: float) -> bool:
     """Return whether a test ends at `now` because of its deadline; `now` is in seconds.
 
-    >>> is_past(None, 49.0), is_past(datetime.fromtimestamp(50.0), 50.0)
+    >>> is_past(datetime.fromtimestamp(50.0), 49.0), is_past(datetime.fromtimestamp(50.0), 50.0)
     (False, True)
     """
-    return deadline is not None and now >= deadline.timestamp()
+    return now >= deadline.timestamp()
 
 
 STEPS_OF_GUARDS = ("fold", "interval")

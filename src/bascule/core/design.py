@@ -228,7 +228,7 @@ class Design(DesignFields):
         measures = (self.measure, *(metric.measure for metric in self.metrics))
         return max(measure.matures(arrived) for measure in measures if measure is not None)
 
-    @property
+    @cached_property
     def withholds(self) -> bool:
         """Whether a decision may be withheld for some time."""
         return self.min_days is not None or self.whole_weeks

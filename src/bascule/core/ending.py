@@ -53,7 +53,8 @@ def ending(design: Design, statistics: AnyStatistics, now: datetime | None = Non
     'undecided'
     """
     reached = decision(design, statistics)
-    late = now is not None and is_past(design.deadline, now.timestamp())
+    deadline = design.deadline
+    late = now is not None and deadline is not None and is_past(deadline, now.timestamp())
     limited = cap_met(design, statistics) or late
     if reached is None and not limited and end_reason(design, statistics) is None:
         return None

@@ -347,7 +347,9 @@ class _Run:
 
     def _is_past_deadline(self, read: LogRead) -> bool:
         newest, deadline = read.newest, self.test.design.deadline
-        return newest is not None and is_past(deadline, newest.timestamp())
+        if newest is None or deadline is None:
+            return False
+        return is_past(deadline, newest.timestamp())
 
     def _status(self, state: ExperimentState, phase: Phase, since: datetime) -> Status:
         """Return what the log shows, as the status of a live test."""

@@ -227,7 +227,7 @@ def test_a_group_that_fails_fails_for_all_of_a_loop(
     assert [repr(one.__context__) for one in problems] == [f"KeyError({i})" for i in range(3)]
     for one in problems:
         frames = traceback.extract_tb(one.__traceback__)
-        assert [frame.name for frame in frames] == ["ask", "__await__", "_outcome"]
+        assert [frame.name for frame in frames] == ["ask", "__await__", "result"]
 
 
 def test_an_outcome_finds_a_unit_whatever_was_recorded_before_it(test: bs.Experiment) -> None:

@@ -128,7 +128,7 @@ def test_jobs_of_a_call_on_thousands_of_tests_give_way_and_are_not_forgotten() -
         for number in range(300)
     ]
     one = reply_of(300)
-    group, waiting = queue.next_group([*links, one])
+    group, waiting, _ = queue.next_group([*links, one])
     assert group == [*links[: queue.GIVING_WAY], one]
     assert waiting == links[queue.GIVING_WAY :]
 
@@ -136,20 +136,20 @@ def test_jobs_of_a_call_on_thousands_of_tests_give_way_and_are_not_forgotten() -
 def test_who_assigns_one_unit_does_not_wait_for_the_batches_of_others() -> None:
     batches = [reply_of(number, items=200) for number in range(10)]
     one = reply_of(10)
-    group, waiting = queue.next_group([*batches, one])
+    group, waiting, _ = queue.next_group([*batches, one])
     assert group == [batches[0], one]
     assert waiting == batches[1:]
     # After a batch, single units go alone, and then the next batch.
-    group, waiting = queue.next_group([*batches, one], light_only=True)
+    group, waiting, is_light = queue.next_group([*batches, one], light_only=True)
     assert group == [one]
-    assert queue.is_light(group)
+    assert is_light
     assert waiting == batches
-    group, waiting = queue.next_group(batches, light_only=True)
+    group, _, is_light = queue.next_group(batches, light_only=True)
     assert group == batches[:1]
-    assert not queue.is_light(group)
+    assert not is_light
     several = [reply_of(number, items=20) for number in range(10)]
     assert queue.next_group(several)[0] == several[:4]
     most = [reply_of(number) for number in range(queue.LARGEST_GROUP + 5)]
-    group, waiting = queue.next_group([*most, batches[0]])
+    group, waiting, _ = queue.next_group([*most, batches[0]])
     assert group == [*most[: queue.LARGEST_GROUP], batches[0]]
     assert waiting == most[queue.LARGEST_GROUP :]

@@ -31,7 +31,7 @@ from bascule.live.storage.queries import (
     add_experiment,
     all_experiments,
     check_free,
-    load,
+    stored_row,
 )
 from bascule.live.storage.records import log
 from bascule.live.storage.schema import VERSION_TABLE, check_version, schema_problems
@@ -121,7 +121,7 @@ def import_experiment(
             raise InputError("file", f"the file is damaged or was changed: {verification}"[:500])
         wanted = chosen if name is None else name
         check_name(wanted)
-        moved, _ = load(rows, numbers[chosen], chosen, None)
+        moved = stored_row(rows, numbers[chosen], chosen)
         with store.writing() as connection:
             check_free(connection, wanted)
             if moved.phase not in ENDED:

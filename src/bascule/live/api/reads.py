@@ -9,7 +9,7 @@ from bascule.core.design import Design
 from bascule.live.api.experiment import Experiment
 from bascule.live.api.store import Store
 from bascule.live.reports.status import Status, status_of
-from bascule.live.steps.serving import Evaluation, evaluation, served_arms
+from bascule.live.steps.serving import Evaluation, Served, served_arms
 from bascule.live.storage.queries import (
     Loaded,
     Rows,
@@ -45,7 +45,7 @@ class Summary:
 
     test: Experiment
     loaded: Loaded
-    served: tuple[Evaluation, ...]
+    served: Served
     oldest: float | None = None
 
     @property
@@ -113,8 +113,7 @@ def read_summaries(
                 try:
                     loaded = loaded_from(rows[number])
                     oldest = oldest_waiting(connection, loaded)
-                    answers = served_arms(loaded.state)
-                    served = tuple(evaluation(loaded.arms, answer) for answer in answers)
+                    served = served_arms(loaded.arms, loaded.state)
                 except DAMAGE as problem:
                     # One damaged row must not hide all others.
                     damaged[name] = f"{type(problem).__name__}: {problem}"

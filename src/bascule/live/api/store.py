@@ -22,6 +22,7 @@ from bascule.live.api.backup import import_experiment, write_copy
 from bascule.live.api.erasure import ErasableStore
 from bascule.live.api.experiment import Experiment
 from bascule.live.clock import Clock
+from bascule.live.commit.runner import load
 from bascule.live.reports.verification.verify import Verification, verify_orphans
 from bascule.live.steps.inputs import check_name, checked_description
 from bascule.live.steps.stages import check_live
@@ -32,7 +33,6 @@ from bascule.live.storage.queries import (
     check_free,
     delete_experiment,
     gone,
-    load,
     number_of,
 )
 from bascule.live.storage.records import all_descriptions, audit_entries, describe, log

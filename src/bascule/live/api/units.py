@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import cached_property, wraps
 from inspect import signature
 from itertools import repeat
+from operator import itemgetter
 from typing import Any, Concatenate, ParamSpec
 
 from bascule.core.design import Design
@@ -17,11 +18,11 @@ from bascule.live.commit.context import ACTOR, StoreContext
 from bascule.live.commit.queue import Job, Reply, Result, copy_error
 from bascule.live.steps.inputs import checked_unit, event_of
 from bascule.live.steps.maturity import Event, Receipt
-from bascule.live.steps.serving import Answer, Evaluation, evaluation
+from bascule.live.steps.serving import Evaluation
 from bascule.live.storage.queries import Loaded, Rows
 from bascule.live.storage.state import ArmValues, Assignment
 from bascule.live.storage.statements import fetch
-from bascule.live.transactions.enrol import Newcomer, assign, newcomer
+from bascule.live.transactions.enrol import assign, newcomer
 from bascule.live.transactions.erase import link
 from bascule.live.transactions.record import record
 
@@ -41,7 +42,8 @@ class Handle:
         self.store = store
         self.id = number
         self.name = name
-        self._known = store.memory.of(number)
+        self.remembered: Mapping[str, int] = store.memory.of(number)
+        """The arms of units that need no query, by name; it is kept up to date."""
         if loaded is not None:
             self._arms_with_values = loaded.arms
 
@@ -49,10 +51,6 @@ class Handle:
     def arms(self) -> tuple[str, ...]:
         """Names of the arms, which never change."""
         return self._arms_with_values.names
-
-    def remembered(self, unit: str) -> int | None:
-        """Return the remembered arm of a unit without a query, or None if it is not remembered."""
-        return self._known.get(unit)
 
     @cached_property
     def _arms_with_values(self) -> ArmValues:
@@ -116,9 +114,8 @@ class Calls(Handle):
         named = checked_unit(unit)
         known = self._at_hand(named)
         if known is not None:
-            return Reply.ready(self.arms[known.arm])
-        items = [newcomer(named, covariates, context)]
-        return self._assign(items, lambda results: self._arm(results[0], strict))
+            return Reply.ready(known.arm)
+        return self.enrol(named, context, covariates, lambda results: _arm(results[0], strict))
 
     def assign_many(
         self,
@@ -143,9 +140,11 @@ class Calls(Handle):
                 raise InputError(field, message)
         known = zip(named, covariates or repeat(None), contexts or repeat(None), strict=False)
         items = [newcomer(*unit) for unit in known]
-        return self._assign(
-            items, lambda results: [self._arm(result, strict) for result in results]
-        )
+
+        def read(results: Sequence[Evaluation]) -> list[str]:
+            return [_arm(evaluation, strict) for evaluation in results]
+
+        return self._send(Reply(self.assigning, items, read, ACTOR.get()))
 
     def evaluate(
         self,
@@ -167,12 +166,21 @@ class Calls(Handle):
         """
         named = checked_unit(unit)
         known = self._at_hand(named)
-        if known is not None:
-            return Reply.ready(evaluation(self._arms_with_values, known))
-        items = [newcomer(named, covariates, context)]
-        return self._assign(
-            items, lambda results: evaluation(self._arms_with_values, _answer(results[0]))
-        )
+        return self.enrol(named, context, covariates) if known is None else Reply.ready(known)
+
+    def enrol(
+        self,
+        unit: str,
+        context: Context | None = None,
+        covariates: Covariates | None = None,
+        read: Callable[[Sequence[Any]], Result] = itemgetter(0),
+    ) -> Reply[Result]:
+        """Assign a unit that is not remembered, given by its checked name; return its evaluation.
+
+        `read` converts the list with this evaluation to the result of the reply.
+        """
+        items = [newcomer(unit, covariates, context)]
+        return self._send(Reply(self.assigning, items, read, ACTOR.get()))
 
     def record_many(self, outcomes: Outcomes) -> Reply[list[Receipt]]:
         """Record outcomes, and return the reply with their receipts."""
@@ -199,34 +207,22 @@ class Calls(Handle):
         job = Job(self.id, self.name, link, gives_way=True)
         return self._send(Reply(job, [pair], lambda arms: arms[0], ACTOR.get()))
 
-    def _assign(
-        self, items: Sequence[Newcomer], read: Callable[[Sequence[Any]], Any]
-    ) -> Reply[Any]:
-        return self._send(Reply(self.assigning, items, read, ACTOR.get()))
-
-    def _at_hand(self, unit: str) -> Answer | None:
-        """Return the answer for a unit whose arm is in memory, without a transaction, or None."""
-        if unit not in self._known:
+    def _at_hand(self, unit: str) -> Evaluation | None:
+        """Return the evaluation of a unit whose arm is in memory, without a transaction."""
+        if unit not in self.remembered:
             return None
         self.store.check_open()
         served = self.store.runner.served(self.id, self.name)
         # Looked up again, since `served` forgets units that were erased or linked.
-        arm = self._known.get(unit)
+        arm = self.remembered.get(unit)
         return None if arm is None else served[arm]
 
-    def _arm(self, result: Answer | InputError, strict: bool) -> str:
-        """Return the name of the arm in a transaction's result, or raise its error."""
-        answer = _answer(result)
-        if strict and answer.problem is not None:
-            raise copy_error(answer.problem)
-        return self.arms[answer.arm]
 
-
-def _answer(result: Answer | InputError) -> Answer:
-    """Return a transaction's answer for a unit, or raise the error that it returned instead."""
-    if isinstance(result, InputError):
-        raise copy_error(result)
-    return result
+def _arm(evaluation: Evaluation, strict: bool) -> str:
+    """Return the arm to serve; if `strict`, raise what keeps the unit out of the test."""
+    if strict and evaluation.problem is not None:
+        raise copy_error(evaluation.problem)
+    return evaluation.arm
 
 
 Given = ParamSpec("Given")

@@ -107,7 +107,9 @@ class Reply(Generic[Result]):
             seconds = -1 if timeout is None else timeout
             if not self._is_done and not called.acquire(timeout=seconds):
                 raise TimeoutError(f"nothing was written within {timeout:g} s")
-        return self._outcome()
+        if self.error is not None:
+            raise copy_error(self.error)
+        return self.read(self.results)
 
     def __await__(self) -> Generator[Any, None, Result]:
         if not self._is_done:
@@ -115,12 +117,7 @@ class Reply(Generic[Result]):
             self._waiters.append(waiter)
             if not self._is_done:
                 yield from waiter
-        return self._outcome()
-
-    def _outcome(self) -> Result:
-        if self.error is not None:
-            raise copy_error(self.error)
-        return self.read(self.results)
+        return self.result()
 
 
 NO_JOB = Job(0, "", lambda _, items: items)
@@ -168,10 +165,19 @@ IDLE = 5.0
 """Seconds without work after which the thread of the queue ends."""
 
 
-def next_group(
-    queue: list[Reply[Any]], light_only: bool = False
-) -> tuple[list[Reply[Any]], list[Reply[Any]]]:
-    """Return the jobs that share the next transaction, and those that wait for a later one.
+class Group(NamedTuple):
+    """The jobs that share the next transaction, and those that wait for a later one.
+
+    `is_light` says whether all jobs of the transaction are light, and none gives way.
+    """
+
+    jobs: list[Reply[Any]]
+    waiting: list[Reply[Any]]
+    is_light: bool
+
+
+def next_group(queue: list[Reply[Any]], light_only: bool = False) -> Group:
+    """Choose the jobs that share the next transaction.
 
     Light jobs go first, so that nobody who assigns a unit waits for the batches of others; the
     heavy job that has waited longest and some jobs that give way go with them, so that they do not
@@ -185,6 +191,8 @@ def next_group(
     if light_only and light:
         heavy, last = [], []
     chosen, weight = {*heavy[:1], *last[:GIVING_WAY]}, 0
+    # A group has another heavy job only if it has the first one.
+    is_light = not chosen
     for at in light + heavy[1:]:
         items = len(queue[at].items)
         weight += items
@@ -192,14 +200,11 @@ def next_group(
             break
         chosen.add(at)
     places = range(len(queue))
-    return [queue[at] for at in places if at in chosen], [
-        queue[at] for at in places if at not in chosen
-    ]
-
-
-def is_light(group: Sequence[Reply[Any]]) -> bool:
-    """Whether all jobs of a group are light, and none gives way."""
-    return all(len(reply.items) <= LIGHT and not reply.job.gives_way for reply in group)
+    return Group(
+        [queue[at] for at in places if at in chosen],
+        [queue[at] for at in places if at not in chosen],
+        is_light,
+    )
 
 
 class CommitQueue:
@@ -229,18 +234,12 @@ class CommitQueue:
 
     def run(self, reply: Reply[Result]) -> Reply[Result]:
         """Queue a job whose caller will wait; if the queue is idle, write it in this thread."""
-        if self._join(reply):
-            self._write_group()
-        return reply
+        return self.submit(reply, self._write_group)
 
-    def submit(self, reply: Reply[Result]) -> Reply[Result]:
-        """Queue a job and return at once."""
-        if self._join(reply):
-            self._call_thread()
-        return reply
-
-    def _join(self, reply: Reply[Any]) -> bool:
-        """Add a job to the queue; return whether its caller has to start the next group."""
+    def submit(
+        self, reply: Reply[Result], write: Callable[[], None] | None = None
+    ) -> Reply[Result]:
+        """Queue a job and return at once; if the queue is idle, its thread or `write` begins."""
         self._check_open()
         with self._lock:
             self._queue.append(reply)
@@ -248,16 +247,19 @@ class CommitQueue:
                 self._arrived.notify()
             is_first = not self._is_busy
             self._is_busy = True
-        return is_first
+        if is_first:
+            (write or self._call_thread)()
+        return reply
 
     def _write_group(self) -> None:
         group: list[Reply[Any]] = []
         failure: BaseException | None = None
         try:
-            self._wait_for_company()
+            if self._company > 1:
+                self._wait_for_company()
             with self._lock:
-                group, self._queue = next_group(self._queue, light_only=self._was_heavy)
-                self._was_heavy = not is_light(group)
+                group, self._queue, is_light = next_group(self._queue, self._was_heavy)
+                self._was_heavy = not is_light
             self._work(group)
         except BaseException as problem:
             failure = problem

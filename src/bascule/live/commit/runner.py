@@ -27,9 +27,9 @@ from bascule.live.steps.assignment import Shuffle
 from bascule.live.steps.serving import Served, served_arms
 from bascule.live.storage.databases.database import Database
 from bascule.live.storage.deals import Deal
-from bascule.live.storage.queries import Loaded, load
+from bascule.live.storage.queries import Loaded, gone, stored_row
 from bascule.live.storage.state_json import naming_damage
-from bascule.live.storage.statements import database_time
+from bascule.live.storage.statements import database_time, fetch
 from bascule.live.transactions.unit_of_work import UnitOfWork
 
 MOST_BYTES = 32 * 2**20
@@ -65,8 +65,7 @@ class Memory:
 
     def of(self, experiment: int) -> dict[str, int]:
         """Return an experiment's remembered arms by unit; the dictionary is kept up to date."""
-        known = self._arms.get(experiment)
-        return self._arms.setdefault(experiment, {}) if known is None else known
+        return self._arms.setdefault(experiment, {})
 
     def learn(self, experiment: int, arms: Mapping[str, int | None]) -> None:
         """Remember the arms of units whose assignments are on disk."""
@@ -101,6 +100,31 @@ class Memory:
         self._total += size
 
 
+_VERSION = "SELECT version FROM experiments WHERE id = ?"
+_VERSION_LOCKED = (
+    "SELECT version, extract(epoch FROM clock_timestamp()) FROM experiments WHERE id = ? FOR UPDATE"
+)
+
+
+def load(
+    connection: Connection, experiment: int, name: str, known: Loaded | None, lock: bool = False
+) -> tuple[Loaded, float | None]:
+    """Return an experiment as it is now; `known` is reused if its version has not changed.
+
+    With `lock`, nobody else can change it until the transaction ends, and on PostgreSQL the time of
+    the database's clock is returned too.
+    """
+    # SQLite has one writer at a time, which already holds the lock.
+    locks = lock and connection.dialect.name != "sqlite"
+    rows = fetch(connection, _VERSION_LOCKED if locks else _VERSION, experiment)
+    if not rows:
+        raise gone(name)
+    version, *time = rows[0]
+    if known is None or known.version != version:
+        known = stored_row(connection, experiment, name)
+    return known, float(time[0]) if time else None
+
+
 CONFLICTS = (sqlite3.IntegrityError, IntegrityError)
 EXPERIMENT, JOB = attrgetter("experiment"), attrgetter("job")
 DEADLOCK = "40P01"
@@ -116,6 +140,7 @@ class _Kept:
 
     loaded: Loaded
     deals: dict[int, Deal]
+    served: Served
 
 
 class Runner:
@@ -183,7 +208,8 @@ class Runner:
             # A transaction of this program may have stored a newer version meanwhile.
             if newest is not None and newest[0].version > loaded.version:
                 loaded = newest[0]
-            self._latest[experiment] = latest = (loaded, perf_counter(), served_arms(loaded.state))
+            served = served_arms(loaded.arms, loaded.state)
+            self._latest[experiment] = latest = (loaded, perf_counter(), served)
         return latest[2]
 
     def forget(self, experiment: int) -> None:
@@ -234,9 +260,9 @@ class Runner:
         for kept, work in filter(None, results):
             experiment = kept.loaded.id
             self._kept[experiment] = kept
-            served = served_arms(kept.loaded.state)
-            self._latest[experiment] = (kept.loaded, perf_counter(), served)
-            self.notice_erasures(kept.loaded)
+            self._latest[experiment] = (kept.loaded, perf_counter(), kept.served)
+            if kept.loaded.state.names is not work.before.state.names:
+                self.notice_erasures(kept.loaded)
             self.memory.learn(experiment, work.arms)
 
     def _one(
@@ -256,16 +282,20 @@ class Runner:
             for reply in chain.from_iterable(jobs.values()):
                 reply.error = error
             return None
-        self.notice_erasures(loaded)
-        deals = kept.deals if kept is not None and kept.loaded is loaded else {}
-        remembered = self.memory.of(experiment)
-        work = UnitOfWork(connection, loaded, deals, now, self._shuffle, self._actor, remembered)
+        deals: dict[int, Deal] = {}
+        served = None
+        if kept is not None and kept.loaded is loaded:
+            deals, served = kept.deals, kept.served
+        else:
+            self.notice_erasures(loaded)
+        remembered, shuffle = self.memory.of(experiment), self._shuffle
+        work = UnitOfWork(connection, loaded, deals, now, shuffle, self._actor, remembered, served)
         run_jobs(work, jobs)
         after = work.save()
         # Many blocks may wait for outcomes: they are read again when needed, and not cached.
         wanted = (after.state.block.number, after.state.enrolment.deal)
         deals = {number: deals[number] for number in wanted if number in deals}
-        return _Kept(after, deals), work
+        return _Kept(after, deals, work.served), work
 
 
 def _is_conflict(cause: BaseException | None) -> bool:
@@ -290,4 +320,7 @@ def run_jobs(work: UnitOfWork, jobs: Mapping[Job, list[Reply[Any]]]) -> None:
         for reply in replies:
             last = first + len(reply.items)
             reply.results = results[first:last]
+            # A result may be an error of its item, which its caller alone gets.
+            errors = (result for result in reply.results if isinstance(result, InputError))
+            reply.error = next(errors, None)
             first = last

@@ -7,9 +7,8 @@ dropped. A unit that is not in the test is served the winner or the control. Pur
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import WHY
@@ -29,18 +28,6 @@ ENROLMENT = "enrolment"
 """Reason to refuse a unit: the units that have not counted yet may suffice for a decision."""
 
 
-class Answer(NamedTuple):
-    """The arm to serve to a unit, and why; `problem` says what keeps the unit out of the test."""
-
-    arm: int
-    reason: ServedReason
-    problem: InputError | None = None
-
-
-Served = tuple[Answer, ...]
-"""The arm to serve to the units of each assigned arm, and why."""
-
-
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     """The arm to serve to a unit, the OpenFeature reason, and whether the unit is enrolled.
@@ -56,42 +43,40 @@ class Evaluation:
     enrolled: bool
     why: str = ""
     detail: str = ""
+    problem: InputError | None = field(default=None, repr=False, compare=False)
+    """What keeps the unit out of the test, as the error that `strict` raises."""
 
 
-def evaluation(arms: ArmValues, answer: Answer) -> Evaluation:
-    """Convert an answer: add the name and value of its arm, and why the unit is not enrolled.
-
-    >>> evaluation(ArmValues(("a", "b"), (False, True)), Answer(1, "SPLIT"))
-    Evaluation(arm='b', value=True, reason='SPLIT', enrolled=True, why='', detail='')
-    """
-    arm, reason, problem = answer
-    shown = (arms.names[arm], arms.values[arm], reason)
-    if problem is None:
-        return Evaluation(*shown, enrolled=True)
-    return Evaluation(*shown, False, problem.field, str(problem))
+Served = tuple[Evaluation, ...]
+"""The evaluation of the units of each assigned arm."""
 
 
-def served_arms(state: ExperimentState) -> Served:
-    """Return the answer for the units of each arm: their own arm, or another after a change.
+def served_arms(arms: ArmValues, state: ExperimentState) -> Served:
+    """Return what the units of each arm are served: their own arm, or another after a change.
 
     >>> import bascule as bs
     >>> from bascule.live.storage.state import Control
     >>> start = ExperimentState.empty(bs.Design(["a", "b", "c"], bs.Bernoulli(), bs.Tilt(3)))
-    >>> [arm for arm, _, _ in served_arms(start._replace(control=Control(moved=((1, 0),))))]
-    [0, 0, 2]
+    >>> moved, names = start._replace(control=Control(moved=((1, 0),))), ("a", "b", "c")
+    >>> [evaluation.arm for evaluation in served_arms(ArmValues(names, names), moved)]
+    ['a', 'a', 'c']
     """
-    arms, everyone = range(len(state.enrolment.assigned)), everyones_arm(state)
-    if everyone is None and not state.control.moved:
-        return _as_assigned(len(arms))
-    moved = dict(state.control.moved) if everyone is None else dict.fromkeys(arms, everyone)
+    numbers, everyone = range(len(arms.names)), everyones_arm(state)
+    moved = dict(state.control.moved) if everyone is None else dict.fromkeys(numbers, everyone)
     return tuple(
-        Answer(moved[arm], "STATIC") if arm in moved else Answer(arm, "SPLIT") for arm in arms
+        _evaluation(arms, moved.get(arm, arm), "STATIC" if arm in moved else "SPLIT")
+        for arm in numbers
     )
 
 
-@cache
-def _as_assigned(arms: int) -> Served:
-    return tuple(Answer(arm, "SPLIT") for arm in range(arms))
+def _evaluation(
+    arms: ArmValues, arm: int, reason: ServedReason, problem: InputError | None = None
+) -> Evaluation:
+    """Return the evaluation of a unit that is served an arm; one with a problem is not enrolled."""
+    shown = arms.names[arm], arms.values[arm], reason
+    if problem is None:
+        return Evaluation(*shown, enrolled=True)
+    return Evaluation(*shown, False, problem.field, str(problem), problem)
 
 
 def everyones_arm(state: ExperimentState) -> int | None:
@@ -114,29 +99,31 @@ def shipped(state: ExperimentState) -> int:
 
 
 def not_enrolled(
-    design: Design, phase: Phase, state: ExperimentState, problem: InputError
-) -> Answer:
-    """Return the answer for a unit that is not in the test: the winner, or else the control.
+    arms: ArmValues, design: Design, phase: Phase, state: ExperimentState, problem: InputError
+) -> Evaluation:
+    """Return the evaluation of a unit that is not in the test: the winner, or else the control.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), control="b")
-    >>> problem = InputError("state", "it is paused")
-    >>> not_enrolled(design, "paused", ExperimentState.empty(design), problem)[:2]
-    (1, 'DISABLED')
+    >>> arms, problem = ArmValues(("a", "b"), (False, True)), InputError("state", "it is paused")
+    >>> not_enrolled(arms, design, "paused", ExperimentState.empty(design), problem)
+    Evaluation(arm='b', value=True, reason='DISABLED', enrolled=False, why='state', \
+detail='it is paused')
     """
-    everyone, control = everyones_arm(state), control_of(design, state)
+    everyone, arm = everyones_arm(state), control_of(design, state)
+    reason: ServedReason = "DISABLED"
     if problem.field in ("where", "holdout"):
         # The result for others is not applied to units that were never meant to be in the test.
-        return Answer(control, "DEFAULT", problem)
-    if everyone is not None:
-        return Answer(everyone, "STATIC", problem)
-    if problem.field in WHY:
-        return Answer(control, "DEFAULT", problem)
-    if state.ending.verdict is not None and phase in ("decided", "stopped"):
-        return Answer(shipped(state), "STATIC", problem)
-    if problem.field == ENROLMENT and design.overflow == "leader":
-        return Answer(leader_of(design, state), "DISABLED", problem)
-    return Answer(control, "DISABLED", problem)
+        reason = "DEFAULT"
+    elif everyone is not None:
+        arm, reason = everyone, "STATIC"
+    elif problem.field in WHY:
+        reason = "DEFAULT"
+    elif state.ending.verdict is not None and phase in ("decided", "stopped"):
+        arm, reason = shipped(state), "STATIC"
+    elif problem.field == ENROLMENT and design.overflow == "leader":
+        arm = leader_of(design, state)
+    return _evaluation(arms, arm, reason, problem)
 
 
 def leader_of(design: Design, state: ExperimentState) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import chain, count
 from typing import NamedTuple
@@ -47,14 +47,30 @@ class Deal:
     it gets no units. `used` has the inputs that set the sizes, in tests with early signals; of
     blocks dealt together, only the first has it.
 
+    From these follow `kept`, the parts without the slots that dropped arms no longer get; `slots`,
+    the arms of all kept slots in order; and `chances`, the probability of each slot's arm given the
+    slots before it.
+
     >>> Deal(1, ((0, 1, 0), (0, 0, 1)), struck=((1, 2),)).slots
     (0, 1, 0, 0, 0)
+    >>> Deal(1, ((0, 1, 0),)).chances
+    (0.6666666666666666, 0.5, 1.0)
     """
 
     number: int
     parts: Parts
     struck: Struck = ()
     used: Used | None = None
+    kept: Parts = field(init=False, repr=False, compare=False)
+    slots: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    chances: tuple[float, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Set when a block is dealt or read, since every unit of the block needs them.
+        kept = _without(self.parts, self.struck) if self.struck else self.parts
+        object.__setattr__(self, "kept", kept)
+        object.__setattr__(self, "slots", tuple(chain.from_iterable(kept)))
+        object.__setattr__(self, "chances", tuple(chain.from_iterable(map(chances_in, kept))))
 
     @cached_property
     def largest(self) -> tuple[int, int]:
@@ -64,25 +80,6 @@ class Deal:
         (0, 2)
         """
         return largest_in(self.parts[0])
-
-    @property
-    def kept(self) -> Parts:
-        """The parts without the slots of dropped arms."""
-        return _without(self.parts, self.struck) if self.struck else self.parts
-
-    @cached_property
-    def slots(self) -> tuple[int, ...]:
-        """The arms of all slots in order, except the slots that a dropped arm no longer gets."""
-        return tuple(chain.from_iterable(self.kept))
-
-    @cached_property
-    def chances(self) -> tuple[float, ...]:
-        """The probability of each slot's arm, given the slots before it.
-
-        >>> Deal(1, ((0, 1, 0),)).chances
-        (0.6666666666666666, 0.5, 1.0)
-        """
-        return tuple(chain.from_iterable(map(chances_in, self.kept)))
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:

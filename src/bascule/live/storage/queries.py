@@ -29,10 +29,6 @@ from bascule.live.storage.statements import execute, fetch, fetch_listed
 
 logger = logging.getLogger("bascule.live")
 
-_VERSION = "SELECT version FROM experiments WHERE id = ?"
-_VERSION_LOCKED = (
-    "SELECT version, extract(epoch FROM clock_timestamp()) FROM experiments WHERE id = ? FOR UPDATE"
-)
 _STORED = (
     "SELECT experiments.id, name, created, design, phase, state, statistics, version, delivery FROM"
 )
@@ -116,25 +112,6 @@ class Loaded(NamedTuple):
         """The names of the arms, and their values."""
         names = tuple(self.design.arms)
         return ArmValues(names, self.delivery.values or names)
-
-
-def load(
-    connection: Connection, experiment: int, name: str, known: Loaded | None, lock: bool = False
-) -> tuple[Loaded, float | None]:
-    """Return an experiment as it is now; `known` is reused if its version has not changed.
-
-    With `lock`, nobody else can change it until the transaction ends, and on PostgreSQL the time of
-    the database's clock is returned too.
-    """
-    # SQLite has one writer at a time, which already holds the lock.
-    locks = lock and connection.dialect.name != "sqlite"
-    rows = fetch(connection, _VERSION_LOCKED if locks else _VERSION, experiment)
-    if not rows:
-        raise gone(name)
-    version, *time = rows[0]
-    if known is None or known.version != version:
-        known = stored_row(connection, experiment, name)
-    return known, float(time[0]) if time else None
 
 
 def stored_row(connection: Connection, experiment: int, name: str) -> Loaded:

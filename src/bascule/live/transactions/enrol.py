@@ -13,7 +13,7 @@ from bascule.core.errors import InputError, invalid
 from bascule.live.clock import TOLERANCE, moment
 from bascule.live.control import ENROLLING, admission, for_next_block, places_left
 from bascule.live.steps.assignment import place
-from bascule.live.steps.serving import Answer, Served, not_enrolled, served_arms
+from bascule.live.steps.serving import Evaluation, not_enrolled
 from bascule.live.storage.names import is_erased
 from bascule.live.storage.state import Control
 from bascule.live.transactions.settle import is_settled, settle
@@ -39,10 +39,10 @@ def newcomer(
 
 
 def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
-    """Return for each unit its `Answer`, or the error to raise.
+    """Return for each unit its `Evaluation`, or the error to raise.
 
-    A unit that the test does not take gets an answer too, but is not in the test. Covariates and
-    contexts matter only for new units; those of a unit that has an arm are ignored.
+    A unit that the test does not take gets an evaluation too, but is not in the test. Covariates
+    and contexts matter only for new units; those of a unit that has an arm are ignored.
     """
     units, covariates, contexts = zip(*items, strict=True)
     has_names = work.state.names.links or work.state.names.key
@@ -65,7 +65,7 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
         new, terms, outside = _admitted(work, new, zip(asked, contexts, strict=True))
         refused |= outside
     problem = _enrol(work, new, known, terms) if new else None
-    served = served_arms(work.state)
+    served = work.served
     if names is not None:
         # Arms are remembered under every name of a unit, except for erased units.
         known_by = [item for item in names.items() if not is_erased(item[1])]
@@ -73,7 +73,7 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
     return [
         served[arm]
         if (arm := arms[unit]) is not None
-        else _outside_answer(work, refused.get(unit, problem), served)
+        else _outside(work, refused.get(unit, problem))
         for unit in asked
     ]
 
@@ -114,16 +114,15 @@ def _admitted(
     return admitted.admitted, terms, refused
 
 
-def _outside_answer(
-    work: UnitOfWork, problem: InputError | None, served: Served
-) -> Answer | InputError:
-    """Return the answer for a unit that is not in the test, or the error to raise."""
+def _outside(work: UnitOfWork, problem: InputError | None) -> Evaluation | InputError:
+    """Return the evaluation of a unit that is not in the test, or the error to raise."""
     assert problem is not None
-    is_split = all(answer.reason == "SPLIT" for answer in served)
-    if problem.field == "covariates" or (problem.field == "clock" and is_split):
+    if problem.field == "covariates":
+        return problem
+    if problem.field == "clock" and all(shown.reason == "SPLIT" for shown in work.served):
         # A wrong clock is a fault of this machine, and says nothing about the test.
         return problem
-    return not_enrolled(work.design, work.phase, work.state, problem)
+    return not_enrolled(work.before.arms, work.design, work.phase, work.state, problem)
 
 
 def _enrol(
@@ -146,7 +145,8 @@ def _enrol(
         else None
     )
     placed = place(design, state, deal, work.shuffle, len(units), time)
-    work.add_blocks(state.enrolment.deal + 1, placed.dealt, placed.used)
+    if placed.dealt:
+        work.add_blocks(state.enrolment.deal + 1, placed.dealt, placed.used)
     begins = bool(placed.dealt) or design.procedure.assigns != "blocks"
     work.state = placed.state._replace(control=terms) if begins else placed.state
     arms, numbers = placed.arms, range(state.units, placed.state.units)

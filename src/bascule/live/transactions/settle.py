@@ -21,6 +21,7 @@ from bascule.live.steps.folding import (
     plan_ends,
     take_out,
     with_front,
+    withheld_until,
 )
 from bascule.live.steps.maturity import Event, Receipt, matured, outcomes_of, with_delay
 from bascule.live.steps.serving import moved_to
@@ -95,14 +96,13 @@ def is_settled(test: Loaded | UnitOfWork, now: float) -> bool:
     True
     """
     design, state = test.design, test.state
-    if is_measured_on(test):
-        return state.folding.due is not None and state.folding.due > now
+    measure, due = design.measure, state.folding.due
     if test.phase not in OPEN:
-        return True
-    if due_announcement(design, state) <= now:
+        return not is_measured_on(test) or (due is not None and due > now)
+    held = state.ending.held
+    if held is not None and withheld_until(design, state, held.time) <= now:
         return False
-    measure = design.measure
-    if is_past(design.deadline, now):
+    if design.deadline is not None and is_past(design.deadline, now):
         return False
     if design.procedure.counts == "stages":
         assert measure is not None
@@ -113,7 +113,7 @@ def is_settled(test: Loaded | UnitOfWork, now: float) -> bool:
         return False
     if measure is None or state.pending <= 0:
         return not state.folding.backlog
-    return state.folding.due is not None and state.folding.due > now
+    return due is not None and due > now
 
 
 def decide(work: UnitOfWork) -> None:
@@ -332,7 +332,8 @@ def read_stage(rows: Rows, measure: Measure, state: ExperimentState, stage: int)
 
 
 def _has_ended(work: UnitOfWork) -> bool:
-    if is_past(work.design.deadline, work.now):
+    deadline = work.design.deadline
+    if deadline is not None and is_past(deadline, work.now):
         return True
     # Futility is judged when a batch has counted, as in a simulation, and not as time passes.
     if plan_ends(work.design, work.state, work.counted):

@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 from bascule.core.design import Design
 from bascule.live.steps.assignment import Shuffle
 from bascule.live.steps.maturity import Event, Receipt
+from bascule.live.steps.serving import Served, served_arms
 from bascule.live.storage import queries, schema, statements
 from bascule.live.storage.deals import Deal, Parts, Used
 from bascule.live.storage.names import is_erased
@@ -52,6 +53,7 @@ class UnitOfWork:
         shuffle: Shuffle,
         actor: str,
         remembered: Mapping[str, int],
+        served: Served | None = None,
     ) -> None:
         self.connection = connection
         self.before = before
@@ -70,7 +72,19 @@ class UnitOfWork:
         self.known: dict[str, Assignment | None] = {}
         self.news: set[int] = set()
         self._remembered = remembered
+        self._served = served
         self._rows: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
+
+    @property
+    def served(self) -> Served:
+        """The evaluation of the units of each arm; it changes only with settings by operators.
+
+        After a release it also depends on the decision.
+        """
+        control = self.state.control
+        if self._served is None or control is not self.before.state.control or control.released:
+            self._served = served_arms(self.before.arms, self.state)
+        return self._served
 
     def find_arms(self, units: Sequence[str]) -> None:
         """Set `arms` to the arms of the units, None for new ones; remembered arms are not read."""
@@ -172,9 +186,8 @@ class UnitOfWork:
             run = dealt[start : start + LONGEST_RUN]
             parts = chain((used if start == 0 else None,), repeat(None))
             self.add("blocks", first + start, run_to_json(zip(run, repeat(()), parts)))
-        if dealt:
-            last = first + len(dealt) - 1
-            self.deals[last] = Deal(last, dealt[-1], (), used if len(dealt) == 1 else None)
+        last = first + len(dealt) - 1
+        self.deals[last] = Deal(last, dealt[-1], (), used if len(dealt) == 1 else None)
 
     def add(self, table: str, *values: Any) -> None:
         """Queue a row to be written to a table, with the experiment's number put first."""

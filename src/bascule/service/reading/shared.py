@@ -97,7 +97,7 @@ class ExperimentCache:
         context: Mapping[str, Any] | None = None,
         covariates: Mapping[str, Any] | None = None,
     ) -> tuple[Summary, Evaluation]:
-        """Assign a unit in an experiment, given by its name, without queries on the event loop.
+        """Assign a unit, by its checked name, in an experiment, without queries on the event loop.
 
         Without `covariates`, those that the design declares are taken from the context, if they are
         in it.
@@ -109,11 +109,11 @@ class ExperimentCache:
             declared = [covariate.name for covariate in entry.design.covariates or ()]
             covariates = {key: context[key] for key in declared if key in context} or None
         test = entry.test
-        arm = test.remembered(unit)
+        arm = test.remembered.get(unit)
         if arm is not None:
             return entry, entry.served[arm]
-        answer = test.soon.evaluate(unit, context, covariates=covariates)
-        return entry, await self._calls.in_time(answer, "assign")
+        evaluation = test.soon.enrol(unit, context, covariates)
+        return entry, await self._calls.in_time(evaluation, "assign")
 
     async def all(self, age: float = FRESH) -> list[Summary]:
         """Return all experiments, the oldest first, as read at most `age` seconds ago."""
