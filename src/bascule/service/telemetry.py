@@ -10,7 +10,7 @@ import threading
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from queue import Full, Queue
 from typing import Any
 
@@ -151,18 +151,12 @@ class Metrics:
             registry=self.registry,
             multiprocess_mode="mostrecent",
         )
-        # Counters by labels: the client library's own lookup takes longer than counting.
-        self._counted: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        # Cached: the client library's own lookup takes longer than counting.
+        self.of_answers = cache(self._of_answers)
+        """The metrics of answers by method, route and status: their number, and their times."""
 
-    def count(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count an answer, by method, route and status."""
-        key = (method, route, status)
-        counter = self._counted.get(key)
-        if counter is None:
-            counter = self._requests.labels(method, route, status), self._seconds.labels(route)
-            self._counted[key] = counter
-        counter[0].inc()
-        counter[1].observe(seconds)
+    def _of_answers(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+        return self._requests.labels(method, route, status), self._seconds.labels(route)
 
     def text(self) -> bytes:
         """Return all metrics in the format of Prometheus."""

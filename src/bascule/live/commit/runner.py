@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from itertools import chain, groupby, islice
 from operator import attrgetter
 from sys import getsizeof
@@ -26,11 +25,10 @@ from bascule.live.commit.queue import Job, Reply
 from bascule.live.steps.assignment import Shuffle
 from bascule.live.steps.serving import Served, served_arms
 from bascule.live.storage.databases.database import Database
-from bascule.live.storage.deals import Deal
 from bascule.live.storage.queries import Loaded, gone, stored_row
 from bascule.live.storage.state_json import naming_damage
 from bascule.live.storage.statements import database_time, fetch
-from bascule.live.transactions.unit_of_work import UnitOfWork
+from bascule.live.transactions.unit_of_work import Kept, UnitOfWork
 
 MOST_BYTES = 32 * 2**20
 """Maximum memory for the remembered units of all experiments of a store, in bytes."""
@@ -70,7 +68,7 @@ class Memory:
     def learn(self, experiment: int, arms: Mapping[str, int | None]) -> None:
         """Remember the arms of units whose assignments are on disk."""
         with self._lock:
-            known = self.of(experiment)
+            known = self._arms.setdefault(experiment, {})
             new = arms
             if None in arms.values() or not known.keys().isdisjoint(arms):
                 new = {u: arm for u, arm in arms.items() if arm is not None and u not in known}
@@ -134,15 +132,6 @@ FRESH = 1.0
 """Seconds for which the arms to serve are cached."""
 
 
-@dataclass(slots=True)
-class _Kept:
-    """The cached state of an experiment after its last transaction."""
-
-    loaded: Loaded
-    deals: dict[int, Deal]
-    served: Served
-
-
 class Runner:
     """Runs each group of jobs in one transaction, and remembers the arms that they assigned."""
 
@@ -150,7 +139,7 @@ class Runner:
         self._database = database
         self._shuffle = shuffle
         self._actor = actor
-        self._kept: dict[int, _Kept] = {}
+        self._kept: dict[int, Kept] = {}
         self._latest: dict[int, tuple[Loaded, float, Served]] = {}
         self._erased: dict[int, tuple[int, int, str]] = {}
         self.guard = ClockGuard(clock)
@@ -227,7 +216,7 @@ class Runner:
                 with naming_damage(name, "nothing was erased"):
                     loaded, database_time = load(connection, experiment, name, None, lock=True)
                 now = self.guard.now(loaded.state.clock, database_time)
-                work = UnitOfWork(connection, loaded, {}, now, self._shuffle, actor, {})
+                work = UnitOfWork(connection, Kept(loaded, {}, {}), now, self._shuffle, actor)
                 step(work)
                 work.save()
         for experiment in experiments:
@@ -260,14 +249,14 @@ class Runner:
         for kept, work in filter(None, results):
             experiment = kept.loaded.id
             self._kept[experiment] = kept
-            self._latest[experiment] = (kept.loaded, perf_counter(), kept.served)
+            self._latest[experiment] = (kept.loaded, perf_counter(), work.served)
             if kept.loaded.state.names is not work.before.state.names:
                 self.notice_erasures(kept.loaded)
             self.memory.learn(experiment, work.arms)
 
     def _one(
         self, connection: Connection, jobs: Mapping[Job, list[Reply[Any]]]
-    ) -> tuple[_Kept, UnitOfWork] | None:
+    ) -> tuple[Kept, UnitOfWork] | None:
         """Run the jobs of one experiment; return its new state and the completed work."""
         experiment, name, *_ = next(iter(jobs))
         kept = self._kept.pop(experiment, None)
@@ -282,20 +271,16 @@ class Runner:
             for reply in chain.from_iterable(jobs.values()):
                 reply.error = error
             return None
-        deals: dict[int, Deal] = {}
-        served = None
-        if kept is not None and kept.loaded is loaded:
-            deals, served = kept.deals, kept.served
-        else:
+        if kept is None or kept.loaded is not loaded:
             self.notice_erasures(loaded)
-        remembered, shuffle = self.memory.of(experiment), self._shuffle
-        work = UnitOfWork(connection, loaded, deals, now, shuffle, self._actor, remembered, served)
+            kept = Kept(loaded, {}, self.memory.of(experiment))
+        work = UnitOfWork(connection, kept, now, self._shuffle, self._actor)
         run_jobs(work, jobs)
         after = work.save()
         # Many blocks may wait for outcomes: they are read again when needed, and not cached.
         wanted = (after.state.block.number, after.state.enrolment.deal)
-        deals = {number: deals[number] for number in wanted if number in deals}
-        return _Kept(after, deals, work.served), work
+        deals = {number: work.deals[number] for number in wanted if number in work.deals}
+        return Kept(after, deals, kept.remembered, work.served), work
 
 
 def _is_conflict(cause: BaseException | None) -> bool:

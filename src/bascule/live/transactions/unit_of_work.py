@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain, repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -41,20 +41,26 @@ LONGEST_RUN = 100
 """Maximum number of blocks stored in one row; the blocks of a row are always read together."""
 
 
+class Kept(NamedTuple):
+    """What a program keeps of an experiment between transactions, to read it only once.
+
+    `deals` are some of its blocks by number, `remembered` are arms by unit, and `served` is None if
+    it is not known.
+    """
+
+    loaded: Loaded
+    deals: dict[int, Deal]
+    remembered: Mapping[str, int]
+    served: Served | None = None
+
+
 class UnitOfWork:
     """The changes of a transaction to one experiment; `save` writes them."""
 
     def __init__(
-        self,
-        connection: Connection,
-        before: Loaded,
-        deals: dict[int, Deal],
-        now: float,
-        shuffle: Shuffle,
-        actor: str,
-        remembered: Mapping[str, int],
-        served: Served | None = None,
+        self, connection: Connection, kept: Kept, now: float, shuffle: Shuffle, actor: str
     ) -> None:
+        before = kept.loaded
         self.connection = connection
         self.before = before
         self.rows = queries.Rows(connection, before.id)
@@ -67,12 +73,12 @@ class UnitOfWork:
         """Time at which this transaction last added a complete block or unit to the statistics."""
         self.actor = actor
         self.shuffle = shuffle
-        self.deals = deals
+        self.deals = kept.deals
         self.arms: dict[str, int | None] = {}
         self.known: dict[str, Assignment | None] = {}
         self.news: set[int] = set()
-        self._remembered = remembered
-        self._served = served
+        self._remembered = kept.remembered
+        self._served = kept.served
         self._rows: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
 
     @property

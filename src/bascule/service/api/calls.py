@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, overload
 
 from fastapi import Depends, Request, Response
 from pydantic import ValidationError
@@ -16,7 +16,8 @@ from bascule.core.inputs.serialization import readable_part
 from bascule.live.api import acting_as
 from bascule.live.api.reads import Summary
 from bascule.service.api.schemas.requests import MalformedError, Model, whole
-from bascule.service.auth.access import Caller, admin, allow, viewer
+from bascule.service.auth.access import admin, viewer
+from bascule.service.auth.keys import Caller
 from bascule.service.reading.shared import SharedRenders
 from bascule.service.reading.store_calls import calls_of
 from bascule.service.responses import DataResponse, Problem, header
@@ -34,27 +35,30 @@ Body = TypeVar("Body", bound=Model)
 Made = TypeVar("Made")
 
 
-async def with_body(request: Request, model: type[Body], make: Callable[[object], Made]) -> Made:
-    """Parse a JSON body and return `make(data)`; refuse a request of another content type.
+@overload
+async def read(request: Request, model: type[Body]) -> Body: ...
 
-    A large body is parsed and validated in a thread. How many bytes there may be is checked by the
-    middleware, and how slowly they may come by the server's protocol.
+
+@overload
+async def read(request: Request, model: type[Body], make: Callable[[object], Made]) -> Made: ...
+
+
+async def read(
+    request: Request, model: type[Body], make: Callable[[object], Any] | None = None
+) -> Any:
+    """Parse a JSON body, and validate it as a model or convert the plain data by `make`.
+
+    A request of another content type is refused. A large body is parsed and validated in a thread.
+    How many bytes there may be is checked by the middleware, and how slowly they may come by the
+    server's protocol.
     """
     kind = header(request.scope, b"content-type") or ""
     if kind != JSON and kind.partition(";")[0].strip().lower() != JSON:
         raise Problem(415, f"send Content-Type: {JSON}", code="PARSE_ERROR")
-    deepest = request.app.state.settings.deepest_json
-    body = await request.body()
-
-    def read_body() -> Made:
-        return make(parse(body, deepest, model.long_lists))
-
-    return read_body() if len(body) <= LARGE else await calls_of(request).compute(read_body)
-
-
-async def read(request: Request, model: type[Body]) -> Body:
-    """Read the JSON body of a request and validate it as a model."""
-    return await with_body(request, model, partial(take, model))
+    body, deepest = await request.body(), request.app.state.settings.deepest_json
+    make = partial(take, model) if make is None else make
+    parsed = partial(parse, body, deepest, model.long_lists, make)
+    return parsed() if len(body) <= LARGE else await calls_of(request).compute(parsed)
 
 
 def take(model: type[Body], data: object) -> Body:
@@ -80,10 +84,12 @@ def checked(model: type[Body], data: object) -> Body:
     return model.model_validate_json(json.dumps(whole(data)), strict=True)
 
 
-def parse(body: bytes, deepest: int, long_lists: Sequence[str] = ()) -> object:
-    """Parse JSON into plain data; refuse a body with too many entries or levels of nesting.
+def parse(
+    body: bytes, deepest: int, long_lists: Sequence[str], make: Callable[[object], Made]
+) -> Made:
+    """Parse JSON and convert it by `make`; refuse too many entries or levels of nesting.
 
-    >>> parse(b'{"unit": "user-42"}', 3)
+    >>> parse(b'{"unit": "user-42"}', 3, (), dict)
     {'unit': 'user-42'}
     """
     most_commas = MOST_COMMAS[bool(long_lists)]
@@ -101,7 +107,7 @@ def parse(body: bytes, deepest: int, long_lists: Sequence[str] = ()) -> object:
         part = data.get(name) if isinstance(data, dict) else None
         limit += (1 + MOST_FIELDS_EACH) * len(part) if isinstance(part, list) else 0
     check_shape(data, limit, deepest)
-    return data
+    return make(data)
 
 
 def check_shape(data: object, most: int, deepest: int) -> None:
@@ -132,9 +138,8 @@ Viewer = Annotated[Caller, Depends(viewer)]
 Admin = Annotated[Caller, Depends(admin)]
 
 
-async def find(request: Request, caller: Caller, name: str) -> Summary:
-    """Find the experiment named in a path; raise unless the caller's key is valid for it."""
-    allow(caller, name)
+async def find(request: Request, name: str) -> Summary:
+    """Find an experiment by its name."""
     entry: Summary = await request.app.state.directory.find(name)
     return entry
 

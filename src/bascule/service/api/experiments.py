@@ -23,12 +23,12 @@ from bascule.service.api.calls import (
     read,
     renders_of,
     take,
-    with_body,
 )
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import described
-from bascule.service.auth.access import Caller, allow
+from bascule.service.auth.access import allow
+from bascule.service.auth.keys import Caller
 from bascule.service.reading.shared import MOST_PAGES, ExperimentCache, paged, pages_of
 from bascule.service.reading.store_calls import calls_of
 from bascule.service.responses import DataResponse, encode
@@ -44,7 +44,7 @@ router = APIRouter(prefix="/v1", tags=["experiments"])
 )
 async def create(request: Request, caller: Admin) -> Response:
     """Create a test, and start it unless `start` is false."""
-    body = await with_body(request, models.NewExperiment, _new_experiment)
+    body = await read(request, models.NewExperiment, _new_experiment)
     allow(caller, body.name)
     store: Store = request.app.state.store
     options: dict[str, Any] = {
@@ -54,7 +54,7 @@ async def create(request: Request, caller: Admin) -> Response:
         "description": body.description,
     }
     await change(request, caller, store.create, body.name, body.design, **options)
-    entry = await find(request, caller, body.name)
+    entry = await find(request, body.name)
     place = {"Location": f"/v1/experiments/{body.name}"}
     of = (entry.test, entry.loaded.created)
     return await answer_long(request, experiment_data, *of, status=201, headers=place)
@@ -104,25 +104,25 @@ def _listing(
 
 
 @router.get("/experiments/{name}", response_model=answers.ExperimentOut, **described())
-async def show(request: Request, name: str, caller: Viewer) -> Response:
+async def show(request: Request, name: str, _: Viewer) -> Response:
     """Show a test: its design with the present setting of the knob, and its status."""
-    entry = await find(request, caller, name)
+    entry = await find(request, name)
     return await answer_long(request, experiment_data, entry.test, entry.loaded.created)
 
 
 @router.delete("/experiments/{name}", status_code=204, **described())
 async def delete(request: Request, name: str, caller: Admin) -> Response:
     """Delete a stopped test with all its data; the audit log keeps what happened."""
-    await find(request, caller, name)
+    await find(request, name)
     store: Store = request.app.state.store
     await change(request, caller, store.delete, name)
     return Response(status_code=204)
 
 
 @router.get("/experiments/{name}/status", response_model=answers.StatusOut, **described())
-async def status(request: Request, name: str, caller: Viewer) -> Response:
+async def status(request: Request, name: str, _: Viewer) -> Response:
     """The status of a test: arms, intervals, evidence, cost, and the decision if there is one."""
-    entry = await find(request, caller, name)
+    entry = await find(request, name)
     return await answer_long(request, _status_data, entry.test)
 
 
@@ -168,7 +168,7 @@ def _add_change(path: str) -> None:
     needs_body = sent is not None and sent is not models.Stop
 
     async def endpoint(request: Request, name: str, caller: Admin) -> Response:
-        test = (await find(request, caller, name)).test
+        test = (await find(request, name)).test
         body = None
         if sent is not None:
             has_body = needs_body or await request.body()
@@ -197,7 +197,7 @@ for _path in CHANGES:
 )
 async def describe(request: Request, name: str, caller: Admin) -> Response:
     """Say what a test is about."""
-    entry = await find(request, caller, name)
+    entry = await find(request, name)
     body = await read(request, models.Description)
     await change(request, caller, entry.test.describe, body.description)
     return DataResponse({"description": body.description.strip()})

@@ -15,7 +15,7 @@ from bascule.service.api.calls import Viewer, answer_long, find, renders_of
 from bascule.service.api.experiments import time_text
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas.openapi import described
-from bascule.service.auth.access import Caller
+from bascule.service.auth.keys import Caller
 from bascule.service.reading.store_calls import calls_of
 from bascule.service.responses import DataResponse, Problem, encode
 
@@ -32,11 +32,11 @@ router = APIRouter(prefix="/v1", tags=["experiments"])
 async def report(
     request: Request,
     name: str,
-    caller: Viewer,
+    _: Viewer,
     form: Annotated[Literal["html", "json"], Query()] = "html",
 ) -> Response:
     """The report of a test: as a page to hand around, or with `form=json` as data."""
-    test = (await find(request, caller, name)).test
+    test = (await find(request, name)).test
 
     def write() -> Any:
         made = test.report()
@@ -50,9 +50,9 @@ async def report(
 
 
 @router.get("/experiments/{name}/history", response_model=answers.History, **described())
-async def history(request: Request, name: str, caller: Viewer) -> Response:
+async def history(request: Request, name: str, _: Viewer) -> Response:
     """The history of a test: the points of a plot."""
-    entry = await find(request, caller, name)
+    entry = await find(request, name)
 
     def points() -> dict[str, Any]:
         return {"arms": entry.arms, "points": [point.to_dict() for point in entry.test.history()]}
@@ -61,9 +61,9 @@ async def history(request: Request, name: str, caller: Viewer) -> Response:
 
 
 @router.get("/experiments/{name}/audit", response_model=answers.AuditLog, **described())
-async def audit(request: Request, name: str, caller: Viewer) -> Response:
+async def audit(request: Request, name: str, _: Viewer) -> Response:
     """The audit log of a test: every change and the decision, with time and actor."""
-    entry = await find(request, caller, name)
+    entry = await find(request, name)
 
     def entries() -> dict[str, Any]:
         logged = entry.test.audit()
@@ -73,9 +73,9 @@ async def audit(request: Request, name: str, caller: Viewer) -> Response:
 
 
 @router.get("/experiments/{name}/diagnostics", response_model=answers.Diagnostics, **described())
-async def diagnostics(request: Request, name: str, caller: Viewer) -> Response:
+async def diagnostics(request: Request, name: str, _: Viewer) -> Response:
     """Drift of the outcomes, and units per arm against the logged probabilities."""
-    entry = await find(request, caller, name)
+    entry = await find(request, name)
     key = ("diagnostics of", entry.test.id)
     diagnosed = await renders_of(request).get(key, entry.test.diagnostics)
     # Numbers that are not finite become None.
@@ -87,7 +87,7 @@ async def diagnostics(request: Request, name: str, caller: Viewer) -> Response:
 @router.get("/experiments/{name}/excluded", response_model=answers.Excluded, **described())
 async def excluded(request: Request, name: str, caller: Viewer) -> Response:
     """Excluded or changed outcomes, each with its reason; a test lists 100,000 of them."""
-    entry = await find(request, caller, name)
+    entry = await find(request, name)
 
     def some(after: int | None) -> tuple[bytes, int | None]:
         rows, last = entry.test.some_excluded(after or 0)
@@ -120,7 +120,7 @@ async def export(
     With `spreadsheet=true` text that a spreadsheet would take for a formula gets an apostrophe
     before it. Units have numbers in place of their names, unless the key may see these.
     """
-    entry = await find(request, caller, name)
+    entry = await find(request, name)
     metric = None if metric == PRIMARY else metric
     if metric is not None and metric not in [metric.name for metric in entry.design.metrics]:
         known = ", ".join(metric.name for metric in entry.design.metrics) or "none"

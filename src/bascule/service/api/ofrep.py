@@ -17,11 +17,11 @@ from bascule.core.errors import InputError
 from bascule.core.inputs.serialization import readable_part
 from bascule.live.api import Evaluation
 from bascule.live.api.reads import Summary, evaluations_of_unit
-from bascule.service.api.calls import checked, with_body
+from bascule.service.api.calls import checked, read
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import body
-from bascule.service.auth.access import allow, client
+from bascule.service.auth.access import client
 from bascule.service.responses import OFREP_PATH, DataResponse, Problem, encode
 
 PATH = OFREP_PATH
@@ -56,7 +56,7 @@ async def evaluate(request: Request) -> Response:
     Attributes of the context that have the name of a covariate of the design are taken as such.
     """
     key = request.path_params["key"]
-    allow(await client(request), key)
+    await client(request)
     unit, context = await _context(request)
     try:
         entry, evaluation = await request.app.state.directory.evaluate(key, unit, context=context)
@@ -104,7 +104,7 @@ def flag(entry: Summary, evaluation: Evaluation) -> dict[str, Any]:
 
 async def _context(request: Request) -> tuple[str, dict[str, Any]]:
     """Read the unit's name and all attributes of the context from an OFREP request."""
-    context = (await with_body(request, models.EvaluationRequest, _evaluation_request)).context
+    context = (await read(request, models.EvaluationRequest, _evaluation_request)).context
     attributes = context.model_extra or {}
     return context.targetingKey, {"targetingKey": context.targetingKey, **attributes}
 

@@ -26,7 +26,6 @@ from bascule.service.api.calls import (
     checked,
     read,
     take,
-    with_body,
 )
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
@@ -58,7 +57,7 @@ async def assign(request: Request) -> Response:
     with `strict` it answers 409.
     """
     name = request.path_params["name"]
-    allow(await client(request), name)
+    await client(request)
     body = await read(request, models.Unit)
     _, evaluation = await request.app.state.directory.evaluate(
         name, body.unit, body.context, body.covariates
@@ -105,10 +104,10 @@ async def record(request: Request) -> Response:
     If all outcomes are rejected, the status is 422 and the body is problem details with the same
     counts, reasons and receipts.
     """
-    name, caller = request.path_params["name"], await client(request)
-    allow(caller, name)
+    name = request.path_params["name"]
+    await client(request)
     limit = request.app.state.settings.largest_batch
-    events = await with_body(request, models.NewOutcomes, partial(events_of, limit=limit))
+    events = await read(request, models.NewOutcomes, partial(events_of, limit=limit))
     test = (await request.app.state.directory.find(name)).test
     receipts = await receipts_of(calls_of(request), test, events)
     results = Counter(

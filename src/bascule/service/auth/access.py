@@ -5,6 +5,9 @@ Endpoints name the role that they need as a dependency, and get the `Caller`:
     @router.get("/experiments")
     async def show(request: Request, caller: Annotated[Caller, Depends(viewer)]) -> ...
 
+Where the path names an experiment, a key that is not valid for it is refused. Endpoints that get
+the name in a body call `allow(caller, name)`.
+
 `client`, `viewer` and `admin` are for the API. They take a key (`Authorization: Bearer KEY` or
 `X-API-Key: KEY`), or the cookie of a session. A change authenticated by a cookie must carry the
 session's CSRF token in the header `X-CSRF-Token`. While a store has no keys, the service listens
@@ -23,8 +26,6 @@ Signing in is `await sign_in_with_key(request, key)` or `await sign_in_with_link
 both for POST only; they return a `Session` or raise `Problem(401)`, and
 `remember(response, request, session)` sets the cookie. `await sign_out(request, response)` ends it.
 A 401 of a page that was requested as HTML is redirected to `/sign-in` (see `responses.py`).
-
-`allow(caller, name)` raises where a key is limited to other experiments.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ from __future__ import annotations
 import hmac
 import json
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
@@ -44,7 +45,7 @@ from starlette.types import Scope
 
 from bascule.live.api import Store
 from bascule.service.auth import keys
-from bascule.service.auth.keys import Key, Keyring, Role, Session
+from bascule.service.auth.keys import Caller, Key, Keyring, Role, Session
 from bascule.service.auth.rate_limits import source
 from bascule.service.reading.store_calls import calls_of
 from bascule.service.responses import Problem, header
@@ -77,49 +78,8 @@ MAY: dict[Role, tuple[Role, ...]] = {
 }
 """For each required role, the roles that suffice."""
 
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """The caller of a request: a name for the audit log, a role, and experiments (None: all).
-
-    `csrf` is the token that changes through the page must carry; None for a caller with a key.
-    """
-
-    name: str
-    role: Role
-    experiments: tuple[str, ...] | None = None
-    csrf: str | None = None
-    unit_names: bool = field(default=False, repr=False)
-
-    def may(self, role: Role) -> bool:
-        """Whether the caller may do what needs this role.
-
-        >>> Caller("ann", "viewer").may("admin")
-        False
-        """
-        return self.role in MAY[role]
-
-    def sees(self, name: str) -> bool:
-        """Whether the caller's key is valid for an experiment.
-
-        >>> Caller("shop", "client", ("button",)).sees("banner")
-        False
-        """
-        return self.experiments is None or name in self.experiments
-
-    @property
-    def sees_names(self) -> bool:
-        """Whether the caller may see and export the names of units.
-
-        >>> Caller("ann", "viewer").sees_names, Caller("bob", "admin").sees_names
-        (False, True)
-        """
-        return self.role == "admin" or self.unit_names
-
-    @property
-    def is_limited(self) -> bool:
-        """Whether the caller must not learn of other experiments."""
-        return self.experiments is not None
+EXPERIMENT = frozenset(("name", "key"))
+"""Names of the parameters of paths that are names of experiments."""
 
 
 ON_THIS_MACHINE = Caller("local program (no key)", "admin")
@@ -129,45 +89,6 @@ def allow(caller: Caller, experiment: str) -> None:
     """Raise unless the caller's key is valid for an experiment, even one that does not exist."""
     if not caller.sees(experiment):
         raise Problem(403, "this key is not valid for this experiment: use one that is")
-
-
-def need(caller: Caller, role: Role) -> Caller:
-    """Return the caller if its role suffices."""
-    if not caller.may(role):
-        raise Problem(403, f"this needs a key of role {role}, not {caller.role}")
-    return caller
-
-
-async def client(request: Request) -> Caller:
-    """Authenticate a caller that assigns units and records outcomes."""
-    return need(await who(request), "client")
-
-
-async def viewer(request: Request) -> Caller:
-    """Authenticate a caller that reads."""
-    return need(await who(request), "viewer")
-
-
-async def admin(request: Request) -> Caller:
-    """Authenticate a caller that changes experiments."""
-    return need(await who(request), "admin")
-
-
-async def page_viewer(request: Request) -> Caller:
-    """Authenticate a reader of the page, by session only."""
-    return need(await _in_session(request), "viewer")
-
-
-async def page_admin(request: Request) -> Caller:
-    """Authenticate an admin on the page, by session only."""
-    return need(await _in_session(request), "admin")
-
-
-async def require_csrf(request: Request, caller: Annotated[Caller, Depends(page_admin)]) -> Caller:
-    """Authenticate an admin's form, which has to carry the session's CSRF token."""
-    token = request.headers.get(CSRF_HEADER)
-    _check_csrf(caller, (await form_of(request)).get(CSRF_FIELD) if token is None else token)
-    return caller
 
 
 async def form_of(request: Request) -> ImmutableMultiDict[str, str]:
@@ -219,15 +140,16 @@ async def who(request: Request) -> Caller:
     """Authenticate a caller by key or session."""
     state = request.app.state
     ring: Keyring = state.keys
-    given = given_key(request.scope)
-    if given is not None:
-        key = request.scope.get(VALID_KEY) or await _verified(request, given)
+    key: Key | None = request.scope.get(VALID_KEY)
+    if key is None and (given := given_key(request.scope)) is not None:
+        key = await _verified(request, given)
+    if key is not None:
         request.state.is_known = True
         state.rates.take(f"{key.id} {_source(request)}")
-        return caller_of(key)
+        return key
     state.rates.take(_source(request))
     if "cookie" in request.headers and COOKIE in request.cookies:
-        caller = await _in_session(request)
+        caller = await in_session(request)
         if request.method not in SAFE_METHODS:
             _check_csrf(caller, request.headers.get(CSRF_HEADER))
         return caller
@@ -244,9 +166,58 @@ def is_known(scope: Mapping[str, Any]) -> bool:
     return "is_known" in scope.get("state", {})
 
 
-def caller_of(key: Key) -> Caller:
-    """Return the caller who uses a key."""
-    return Caller(key.name, key.role, key.experiments, unit_names=key.unit_names)
+async def in_session(request: Request) -> Caller:
+    """Authenticate a caller by session."""
+    token = request.cookies.get(COOKIE)
+    if token is None:
+        raise Problem(401, "sign in first", headers=CHALLENGE)
+    state = request.app.state
+    session = await session_of(state, token)
+    if session is None:
+        state.guesses.take(_source(request))
+        raise Problem(401, "this session has ended: sign in again", headers=CHALLENGE)
+    request.state.is_known = True
+    if session.caller is not None:
+        named = json.loads(session.caller)
+        return Caller(named["name"], named["role"], None, session.csrf)
+    if session.key is None:
+        return Caller("admin (sign-in link)", "admin", None, session.csrf)
+    await state.keys.refresh()
+    key: Key | None = state.keys.by_id(session.key)
+    if key is None:
+        raise Problem(401, "the key of this session was revoked: sign in again")
+    return replace(key, csrf=session.csrf)
+
+
+def _needs(
+    role: Role, authenticate: Callable[[Request], Awaitable[Caller]]
+) -> Callable[[Request], Awaitable[Caller]]:
+    """Return a dependency: the caller, if its role suffices and its key is valid for the path."""
+
+    async def authorised(request: Request) -> Caller:
+        caller = await authenticate(request)
+        if caller.role not in MAY[role]:
+            raise Problem(403, f"this needs a key of role {role}, not {caller.role}")
+        if caller.experiments is not None:
+            for parameter in request.path_params.keys() & EXPERIMENT:
+                allow(caller, request.path_params[parameter])
+        return caller
+
+    return authorised
+
+
+client, viewer, admin = _needs("client", who), _needs("viewer", who), _needs("admin", who)
+"""Authenticate a caller that assigns units and records outcomes, that reads, that changes tests."""
+
+page_viewer, page_admin = _needs("viewer", in_session), _needs("admin", in_session)
+"""Authenticate a reader of the page, and an admin on the page, by session only."""
+
+
+async def require_csrf(request: Request, caller: Annotated[Caller, Depends(page_admin)]) -> Caller:
+    """Authenticate an admin's form, which has to carry the session's CSRF token."""
+    token = request.headers.get(CSRF_HEADER)
+    _check_csrf(caller, (await form_of(request)).get(CSRF_FIELD) if token is None else token)
+    return caller
 
 
 # Signing in
@@ -313,28 +284,6 @@ def check_same_site(request: Request) -> None:
 
 
 # Inside
-
-
-async def _in_session(request: Request) -> Caller:
-    token = request.cookies.get(COOKIE)
-    if token is None:
-        raise Problem(401, "sign in first", headers=CHALLENGE)
-    state = request.app.state
-    session = await session_of(state, token)
-    if session is None:
-        state.guesses.take(_source(request))
-        raise Problem(401, "this session has ended: sign in again", headers=CHALLENGE)
-    request.state.is_known = True
-    if session.caller is not None:
-        named = json.loads(session.caller)
-        return Caller(named["name"], named["role"], None, session.csrf)
-    if session.key is None:
-        return Caller("admin (sign-in link)", "admin", None, session.csrf)
-    await state.keys.refresh()
-    key = state.keys.by_id(session.key)
-    if key is None:
-        raise Problem(401, "the key of this session was revoked: sign in again")
-    return replace(caller_of(key), csrf=session.csrf)
 
 
 async def session_of(state: State, token: str) -> Session | None:

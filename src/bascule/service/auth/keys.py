@@ -13,7 +13,7 @@ import json
 import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Literal
 
@@ -42,23 +42,59 @@ _REVOKE = "UPDATE service_keys SET revoked = ? WHERE id = ? AND revoked IS NULL"
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
-    """A stored key; `experiments` is None if the key is valid for all experiments."""
+class Caller:
+    """The caller of a request: a name for the audit log, a role, and experiments (None: all).
+
+    `csrf` is the token that changes through the page must carry; None for a caller with a key.
+    """
+
+    name: str
+    role: Role
+    experiments: tuple[str, ...] | None = None
+    csrf: str | None = None
+    unit_names: bool = field(default=False, repr=False)
+
+    def sees(self, name: str) -> bool:
+        """Whether the caller's key is valid for an experiment.
+
+        >>> Caller("shop", "client", ("button",)).sees("banner")
+        False
+        """
+        return self.experiments is None or name in self.experiments
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether the caller may change experiments."""
+        return self.role == "admin"
+
+    @property
+    def sees_names(self) -> bool:
+        """Whether the caller may see and export the names of units.
+
+        >>> Caller("ann", "viewer").sees_names, Caller("bob", "admin").sees_names
+        (False, True)
+        """
+        return self.is_admin or self.unit_names
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether the caller must not learn of other experiments."""
+        return self.experiments is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key(Caller):
+    """A stored key, which is the caller of the requests that it is sent with.
+
+    Its name has the label of the key and its number.
+    """
 
     id: str
-    hash: str
-    role: Role
+    hash: str = field(repr=False)
     label: str
     created: float
     creator: str
     revoked: float | None = None
-    experiments: tuple[str, ...] | None = None
-    unit_names: bool = False
-
-    @property
-    def name(self) -> str:
-        """The actor's name in the audit log: the label of the key and its number."""
-        return f"{self.label or 'unnamed'} (key {self.id})"
 
 
 def create_key(
@@ -99,7 +135,18 @@ def list_keys(store: Store) -> list[Key]:
     with store.reading() as connection:
         rows = fetch(connection, _KEYS)
     return [
-        Key(number, digest, role, label, created, creator, gone, _limits(text), bool(names))
+        Key(
+            name=f"{label or 'unnamed'} (key {number})",
+            role=role,
+            experiments=_limits(text),
+            unit_names=bool(names),
+            id=number,
+            hash=digest,
+            label=label,
+            created=created,
+            creator=creator,
+            revoked=gone,
+        )
         for number, digest, role, label, created, creator, gone, text, names in rows
     ]
 

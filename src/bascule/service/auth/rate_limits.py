@@ -20,10 +20,12 @@ class Buckets:
     A burst is at least one token: at half a request a second, every second second has one.
 
     >>> buckets = Buckets(rate=1.0, burst=2.0, clock=lambda: 0.0)
-    >>> [buckets.wait("ann") for _ in range(3)]
-    [0.0, 0.0, 1.0]
-    >>> Buckets(rate=0.5, burst=0.5).wait("ann")
-    0.0
+    >>> [buckets.take("ann") for _ in range(2)]
+    [None, None]
+    >>> buckets.take("ann")
+    Traceback (most recent call last):
+    bascule.service.responses.Problem: too many requests: wait, then repeat
+    >>> Buckets(rate=0.5, burst=0.5).take("ann")
     """
 
     def __init__(
@@ -32,8 +34,8 @@ class Buckets:
         self._rate, self._burst, self._clock = rate, max(1.0, burst), clock
         self._left: dict[str, tuple[float, float]] = {}
 
-    def wait(self, caller: str) -> float:
-        """Take a token and return 0; if there is none, return the seconds until there is one."""
+    def take(self, caller: str) -> None:
+        """Take a token, or raise if there is none and say how many seconds to wait."""
         now = self._clock()
         left, last = self._left.pop(caller, (self._burst, now))
         left = min(self._burst, left + self._rate * (now - last))
@@ -42,13 +44,8 @@ class Buckets:
         self._left[caller] = (left if missing > 0 else left - 1.0, now)
         if len(self._left) > MOST_CALLERS:
             del self._left[next(iter(self._left))]
-        return missing / self._rate if missing > 0 else 0.0
-
-    def take(self, caller: str) -> None:
-        """Take a token, or raise if there is none and say how many seconds to wait."""
-        seconds = self.wait(caller)
-        if seconds:
-            headers = {"Retry-After": str(math.ceil(seconds))}
+        if missing > 0:
+            headers = {"Retry-After": str(math.ceil(missing / self._rate))}
             raise Problem(429, "too many requests: wait, then repeat", headers=headers)
 
 

@@ -10,8 +10,7 @@ from fastapi.responses import RedirectResponse
 from bascule.core.errors import InputError
 from bascule.presentation.numbers import when
 from bascule.service.auth import access
-from bascule.service.auth.access import Caller
-from bascule.service.auth.keys import ROLES, Key, create_key, list_keys, revoke_key
+from bascule.service.auth.keys import ROLES, Caller, Key, create_key, list_keys, revoke_key
 from bascule.service.page.render import page
 from bascule.service.reading.store_calls import calls_of
 from bascule.service.responses import Problem

@@ -25,7 +25,7 @@ from bascule.presentation.numbers import Amounts, amount, duration, percent
 from bascule.presentation.pages import design_report, environment
 from bascule.presentation.report import Fact
 from bascule.presentation.status import has_evidence, report, whole_percent
-from bascule.service.auth.access import Caller
+from bascule.service.auth.keys import Caller
 from bascule.service.page import views, words
 from bascule.service.page.changes import arm_changes, changes, forecast_table, offered, slider
 from bascule.service.page.charts import allocation_chart, effect_charts, points_for
@@ -190,7 +190,7 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
     """Render the parts of a test's page that are updated while it is open."""
     test = store.get(name)
     status, design, audit = test.status(), test.design, test.audit()
-    is_open, is_admin = status.state in OPEN, caller.may("admin")
+    is_open, is_admin = status.state in OPEN, caller.is_admin
     turns = test.forecast(offered(design)) if is_open else ()
     logged = [str(entry["detail"].get("name")) for entry in audit if entry["action"] == "alarm"]
     mismatch = views.has_mismatch(logged)

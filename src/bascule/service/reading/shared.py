@@ -112,8 +112,8 @@ class ExperimentCache:
         arm = test.remembered.get(unit)
         if arm is not None:
             return entry, entry.served[arm]
-        evaluation = test.soon.enrol(unit, context, covariates)
-        return entry, await self._calls.in_time(evaluation, "assign")
+        answer: Awaitable[Evaluation] = test.soon.enrol(unit, context, covariates)
+        return entry, await self._calls.in_time(answer, "assign")
 
     async def all(self, age: float = FRESH) -> list[Summary]:
         """Return all experiments, the oldest first, as read at most `age` seconds ago."""

@@ -146,7 +146,7 @@ class SharedRead(Generic[Result]):
         self._reading: _Reading | None = None
         self.value = empty
         self.read_at = float("-inf")
-        """When the newest complete read began, by `time.monotonic`."""
+        """When the newest complete read began, by `time.monotonic`; -inf after `forget`."""
         self.seconds = 0.0
         """How long the newest read took."""
         self._changed_at = float("-inf")
@@ -158,10 +158,10 @@ class SharedRead(Generic[Result]):
         The first caller after half of `age` begins the next reading and does not wait for it. So
         nobody waits while callers come often.
         """
-        now = time.monotonic()
-        if self.is_older_than(now - age):
+        old = time.monotonic() - self.read_at
+        if old >= age:
             return False
-        if self._reading is None and self.is_older_than(now - age / 2):
+        if self._reading is None and old >= age / 2:
             self._renewal = asyncio.create_task(self._renew())
         return True
 
@@ -172,7 +172,7 @@ class SharedRead(Generic[Result]):
 
     async def newer_than(self, since: float) -> Result:
         """Return the value, read again unless the last read began after `since`."""
-        while self.is_older_than(since):
+        while self.read_at <= since:
             if self._reading is None:
                 await self._refresh()
             else:
@@ -182,20 +182,17 @@ class SharedRead(Generic[Result]):
                     raise reading.error
         return self.value
 
-    def is_older_than(self, since: float) -> bool:
-        """Whether the value was read before `since`, or before the last call of `forget`."""
-        return self.read_at <= max(since, self._changed_at)
-
     def forget(self) -> None:
         """Mark the value as out of date, so that the next caller reads it again."""
-        self._changed_at = time.monotonic()
+        self._changed_at, self.read_at = time.monotonic(), float("-inf")
 
     async def _refresh(self) -> None:
         reading = self._reading = _Reading()
         since = time.monotonic()
         try:
             self.value = await self._read()
-            self.read_at = since
+            # A reading that began before the last change may not have it.
+            self.read_at = since if since > self._changed_at else float("-inf")
         except Exception as error:
             reading.error = error
             raise

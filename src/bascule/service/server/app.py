@@ -19,12 +19,10 @@ from contextlib import asynccontextmanager, nullcontext
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.routing import APIRoute
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.routing import Route, Router
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.routing import Route
 
 from bascule import __version__
 from bascule.core.errors import InputError, StoreError
@@ -45,7 +43,7 @@ from bascule.service.reading.store_calls import SharedRead, StoreCalls
 from bascule.service.reading.turns import Recent, Turns, UnitRequests
 from bascule.service.responses import Problem, encode, problem_of, refusal
 from bascule.service.server import background
-from bascule.service.server.middleware import RequestMiddleware
+from bascule.service.server.middleware import RequestMiddleware, UnitRouter
 from bascule.service.server.tuning import tuned
 from bascule.service.settings import Settings
 from bascule.service.telemetry import Metrics
@@ -194,27 +192,3 @@ def _methods(app: FastAPI, path: str) -> list[str]:
             if isinstance(route, Route) and route.path_regex.match(path):
                 methods |= route.methods or set()
     return sorted(methods | {"HEAD"} if "GET" in methods else methods)
-
-
-class UnitRouter:
-    """ASGI middleware that answers the calls about units and passes on all other requests.
-
-    A plain Starlette router has the few routes of what programs call for every unit, which `units`
-    and `ofrep` declare. The framework would take longer on the way to an endpoint than most
-    assignments do.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-        declared = [*units.calls.routes, *ofrep.router.routes]
-        routes = [
-            Route(route.path, route.endpoint, methods=["POST"])
-            for route in declared
-            if isinstance(route, APIRoute)
-        ]
-        self._router = Router(routes, redirect_slashes=False, default=app)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a call about a unit, or pass the request on."""
-        is_call = scope["type"] == "http" and scope["method"] == "POST"
-        await (self._router if is_call else self._app)(scope, receive, send)

@@ -101,13 +101,6 @@ class GuardedProtocol(HttpToolsProtocol):
         self._in_head, self._head = True, 0
         self._await_request()
 
-    def on_url(self, url: bytes) -> None:
-        """Count and store a part of the request's address."""
-        self._head += len(url)
-        if self._head > LARGEST_HEAD:
-            self._refuse_parsing(_head_too_large())
-        super().on_url(url)
-
     def on_header(self, name: bytes, value: bytes) -> None:
         """Count and store a header or a trailer."""
         self._head += len(name) + len(value) + 4
@@ -117,6 +110,8 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Note that the head of the request is complete."""
+        if self._head + len(self.url) > LARGEST_HEAD:
+            self._refuse_parsing(_head_too_large())
         self._in_head = False
         super().on_headers_complete()
 

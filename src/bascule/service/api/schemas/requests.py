@@ -56,7 +56,8 @@ def whole(data: Any) -> Any:
 
 def _name(name: object, about: ValidationInfo) -> str:
     try:
-        return checked_unit(whole(name), about.field_name or "unit")
+        name = whole(name) if isinstance(name, float) else name
+        return checked_unit(name, about.field_name or "unit")
     except InputError as problem:
         raise MalformedError(problem.field, str(problem)) from None
 
