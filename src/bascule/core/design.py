@@ -141,8 +141,8 @@ class Design(DesignFields):
         """Raise `InputError` for options of rules in blocks if the rule is not in blocks."""
         for name in ("min_days", "whole_weeks", "measure_on"):
             if getattr(self, name) and self.procedure.counts != "blocks":
-                raise InputError(
-                    name, f"{name} is for rules in blocks, not for {self.rule.label}: leave it out"
+                raise invalid(
+                    f"{name} is for rules in blocks, not for {self.rule.label}: leave it out"
                 )
 
     def _check_covariates(self, covariates: Sequence[Covariate]) -> None:

@@ -152,8 +152,7 @@ def checked_min_effect(field: str, min_effect: object, outcome: Outcome) -> floa
     accepted = checks.positive(field, min_effect, remedy)
     width = outcome.high - outcome.low
     if accepted >= width:
-        raise InputError(
-            field,
+        raise invalid(
             f"{field} must be below {width:g}, the largest difference there can be "
             f"(got {accepted:g}): {remedy}",
         )
@@ -255,4 +254,4 @@ def cost_unit(outcome: Outcome, goal: Goal) -> str:
 def check_kind(field: str, value: object, accepted: Any, examples: str) -> None:
     """Raise `InputError` unless a value is of a class; the message shows the `examples`."""
     if not isinstance(value, accepted):
-        raise InputError(field, f"{field} must be one of {examples} (got {value!r})")
+        raise invalid(f"{field} must be one of {examples} (got {value!r})")

@@ -54,13 +54,14 @@ class InputError(ValueError):
         return type(self), (self.field, str(self)), {"kind": self.kind, "others": self.others}
 
 
-def invalid(message: str) -> InputError:
+def invalid(message: str, *, kind: Kind = "invalid", others: Sequence[str] = ()) -> InputError:
     """Return an error about the field that is the first word of its message.
 
     >>> invalid("sigma must be above 0 (got -1)").field
     'sigma'
     """
-    return InputError(re.split(r"\W", message, maxsplit=1)[0], message)
+    field = re.split(r"\W", message, maxsplit=1)[0]
+    return InputError(field, message, kind=kind, others=others)
 
 
 class InfeasibleError(InputError):

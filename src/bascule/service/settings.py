@@ -71,7 +71,7 @@ class Settings:
     def __post_init__(self) -> None:
         for name in ("largest_body", "largest_batch", "deepest_json", "rate", "guesses"):
             if not getattr(self, name) > 0:
-                raise InputError(name, f"{name} must be above 0 (got {getattr(self, name)!r})")
+                raise invalid(f"{name} must be above 0 (got {getattr(self, name)!r})")
         for origin in self.origins:
             if "://" not in origin or origin.count("/") != 2:
                 raise InputError(

@@ -186,8 +186,7 @@ def with_secrets(value: Any) -> Any:
 def checked(design: Design) -> Design:
     """Return the design; raise `InputError` if it cannot be steered."""
     if design.covariates:
-        raise InputError(
-            "covariates",
+        raise invalid(
             "covariates are not used in steered tests: plan the test without them (it takes a "
             "little longer), or run a live test",
         )
@@ -214,8 +213,7 @@ def checked(design: Design) -> Design:
             "rule in blocks, as bascule plan gives",
         )
     if design.procedure.uses_signals:
-        raise InputError(
-            "early_signals",
+        raise invalid(
             "early_signals is for live tests, which know the events of open windows: leave it out",
         )
     return design

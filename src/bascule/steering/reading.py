@@ -16,7 +16,7 @@ from bascule.analysis.reduce.tables import Survey, surveyed, units_with_events
 from bascule.analysis.request import Request
 from bascule.analysis.source.open import MEMORY, connections, open_tables
 from bascule.analysis.source.places import run, stored, uncollected
-from bascule.core.errors import InputError
+from bascule.core.errors import invalid
 from bascule.steering.definition import OutcomeTable, SteeredTest
 from bascule.steering.ledger import CountedPart, Period
 
@@ -140,9 +140,7 @@ def _read(test: SteeredTest, table: OutcomeTable, events: Any, exposures: Any) -
     )
     log = read_log(asked, metric, Request.of(metric, asked), events, exposures)
     if log.reading.times != "dates":
-        raise InputError(
-            "time", "time: a steered test needs the dates and times of exposures and outcomes"
-        )
+        raise invalid("time: a steered test needs the dates and times of exposures and outcomes")
     return log
 
 

@@ -13,7 +13,7 @@ from bascule.analysis.log.naming import named, usual
 from bascule.analysis.log.times import moment, times_of
 from bascule.analysis.source.open import MEMORY, connections, open_tables
 from bascule.analysis.source.places import Source, run
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.live.api.experiment import Experiment
 
 DUPLICATE = "duplicate"
@@ -111,8 +111,7 @@ def _rows(source: Source, columns: QueryColumns) -> list[dict[str, Any]]:
         row.setdefault("value", 1.0)
         lacking = [part for part in ("unit", "value", "at", "id") if row[part] is None]
         if lacking:
-            raise InputError(
-                "query",
+            raise invalid(
                 f"query: row {place} has no {' and no '.join(lacking)}, so that nothing was "
                 "recorded: leave such rows out, as in WHERE ... IS NOT NULL",
             )

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.rules import RULES, Rule
 
 FORM = "NAME or FILE.py:CLASS, with arguments as in my_rule.py:Eager(4)"
@@ -34,20 +34,20 @@ def named_rule(text: str, field: str = "rule") -> Rule:
         cls = RULES.get(named)
     else:
         known = ", ".join([*RULES.kinds, *RIVALS])
-        raise InputError(
-            field, f"{field} {text!r} does not exist: choose from {known}, or give FILE.py:CLASS"
+        raise invalid(
+            f"{field} {text!r} does not exist: choose from {known}, or give FILE.py:CLASS"
         )
     positional, keywords = _arguments(f"({arguments}" if arguments else "()", text, field)
     try:
         return cls(*positional, **keywords)
     except TypeError as problem:
-        raise InputError(field, f"{field} {text!r} cannot be made: {problem}") from None
+        raise invalid(f"{field} {text!r} cannot be made: {problem}") from None
 
 
 def _class_in(path: Path, name: str, field: str) -> type[Rule]:
     """Import a Python file as a module, and return the rule class of a given name."""
     if not path.is_file():
-        raise InputError(field, f"{field} needs a file that exists (got {str(path)!r}): {FORM}")
+        raise invalid(f"{field} needs a file that exists (got {str(path)!r}): {FORM}")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise InputError(field, f"{path} is no Python file: {FORM}")
@@ -79,7 +79,7 @@ def _arguments(text: str, rule: str, field: str) -> tuple[list[Any], dict[str, A
         positional = [ast.literal_eval(argument) for argument in call.args]
         keywords = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
     except (SyntaxError, ValueError):
-        raise InputError(
-            field, f"{field} {rule!r} cannot be read: {FORM}, whose arguments are plain values"
+        raise invalid(
+            f"{field} {rule!r} cannot be read: {FORM}, whose arguments are plain values"
         ) from None
     return positional, keywords

@@ -22,7 +22,7 @@ from bascule.core.diagnostics.result import (
     normal_tails,
     shown,
 )
-from bascule.core.errors import InputError, invalid
+from bascule.core.errors import invalid
 from bascule.core.evidence.spread import squares_about_mean
 from bascule.core.inputs import checks
 from bascule.core.statistics import Statistics
@@ -75,21 +75,19 @@ def cells_of(field: str, periods: Sequence[Statistics]) -> Cells:
     """Return arrays of statistics with a row for each period; all must have the same arms."""
     rows = list(periods) if isinstance(periods, Sequence) else []
     if not rows or not all(isinstance(row, Statistics) for row in rows):
-        raise InputError(field, f"{field} must be a list of Statistics, one a period")
+        raise invalid(f"{field} must be a list of Statistics, one a period")
     arms = len(rows[0].arms)
     for row in rows:
         if len(row.arms) != arms:
-            raise InputError(
-                field, f"{field} must all have the same arms (got {arms} and {len(row.arms)})"
-            )
+            raise invalid(f"{field} must all have the same arms (got {arms} and {len(row.arms)})")
     table = np.array([[(arm.units, arm.total, arm.squares) for arm in row.arms] for row in rows])
     cells = Cells(table[:, :, 0], table[:, :, 1], table[:, :, 2])
     if not np.all(np.isfinite(table)) or np.any(cells.units < 0.0):
-        raise InputError(field, f"{field} must have finite totals and no units below 0")
+        raise invalid(f"{field} must have finite totals and no units below 0")
     smallest = cells.totals**2 / np.maximum(cells.units, 1.0)
     if np.any(cells.squares < (1.0 - 1e-9) * smallest):
-        raise InputError(
-            field, f"{field} have squares too small for their totals: add up the squares as well"
+        raise invalid(
+            f"{field} have squares too small for their totals: add up the squares as well"
         )
     return cells
 

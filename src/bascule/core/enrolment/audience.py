@@ -297,7 +297,7 @@ def _kind(value: object) -> str | None:
 def _share(name: str, given: object) -> float:
     share = checks.finite(name, given, "give a part of all units, as 0.1")
     if not 0.0 <= share <= 1.0:
-        raise InputError(name, f"{name} must lie between 0 and 1 (got {given}): 0.1 is a tenth")
+        raise invalid(f"{name} must lie between 0 and 1 (got {given}): 0.1 is a tenth")
     return share
 
 
@@ -319,8 +319,7 @@ def checked_ramp(ramp: object) -> tuple[tuple[float, float], ...]:
 
 def _check_name(field: str, name: object) -> None:
     if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or "\0" in name:
-        raise InputError(
-            field,
+        raise invalid(
             f"{field} must have a name of 1 to {LONGEST_NAME} characters (got {name!r:.60})",
         )
 

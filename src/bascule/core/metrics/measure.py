@@ -68,9 +68,7 @@ class Measure:
         for name in ("window", "period"):
             checks.accept_given(self, name, seconds)
             if getattr(self, name) == 0.0:
-                raise InputError(
-                    name, f'{name} must be above 0: it is how long events count, as "7d"'
-                )
+                raise invalid(f'{name} must be above 0: it is how long events count, as "7d"')
 
     def _check_coverage(self) -> None:
         checks.accept(self, "coverage", checks.finite, "it is a share of the units")

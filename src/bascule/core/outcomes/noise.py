@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, Self
 
-from bascule.core.errors import InputError, invalid
+from bascule.core.errors import invalid
 from bascule.core.inputs import checks
 
 LEAST_DF = 2.0
@@ -228,7 +228,7 @@ class Discrete(NoiseModel):
     def __post_init__(self) -> None:
         for name, example in (("values", "[0, 10]"), ("weights", "[[0.9, 0.1], [0.8, 0.2]]")):
             if not isinstance(getattr(self, name), list | tuple):
-                raise InputError(name, f"{name} must be a list, as in {example}")
+                raise invalid(f"{name} must be a list, as in {example}")
         values = tuple(checks.finite("values", x, "give numbers") for x in self.values)
         if not 2 <= len(values) <= MOST_POINTS or len(set(values)) < len(values):
             raise invalid(f"values must be 2 to {MOST_POINTS} different numbers")

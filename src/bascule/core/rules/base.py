@@ -111,8 +111,7 @@ class Rule(Declared, ABC):
         changed: Any = replace(self, **{knob.name: value})  # type: ignore[type-var]
         if not knob.least <= value <= knob.most:
             limits = f"from {knob.least:g} to {knob.most:g}" if knob.most < math.inf else ""
-            raise InputError(
-                knob.name,
+            raise invalid(
                 f"{knob.name} of {self.label} must be {limits or f'at least {knob.least:g}'} "
                 f"(got {value:g})",
             )

@@ -144,7 +144,7 @@ class Tilt(Rule):
             )
         for name in ("guarantee", "futility"):
             if getattr(self, name) is not None and not self.has_horizon:
-                raise InputError(name, f"{name} belongs to a test with a horizon: give power too")
+                raise invalid(f"{name} belongs to a test with a horizon: give power too")
         if self.power is not None and self.futility is not None and self.futility >= self.power:
             raise invalid(
                 f"futility must be below power, {self.power:g} (got {self.futility:g}), or the "

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from bascule.core.diagnostics import Diagnostic
-from bascule.core.errors import InputError
+from bascule.core.errors import invalid
 from bascule.core.presenter import presenter
 from bascule.live.api.units import ExperimentUnits
 from bascule.live.clock import moment
@@ -207,8 +207,7 @@ class Experiment(ExperimentUnits):
         """
         turned = {knob: value for knob, value in named.items() if value is not None}
         if len(turned) != 1:
-            raise InputError(
-                "knob",
+            raise invalid(
                 f"knob needs one value (got {len(turned)}): give alpha for UCB, or tilt for Tilt",
                 others=("alpha", "tilt"),
             )

@@ -358,5 +358,5 @@ def completed(design: Design, measure: Measure | None, reports: Reports | None) 
     if design.measure is not None or design.reports is not None:
         field = "measure" if measure is not None else "reports"
         option = "measure" if design.measure is not None else "reports"
-        raise InputError(field, f"{field} cannot be given: the design already has its {option}")
+        raise invalid(f"{field} cannot be given: the design already has its {option}")
     return replace(design, measure=measure, reports=reports)

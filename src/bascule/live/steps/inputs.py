@@ -86,14 +86,12 @@ def checked_unit(unit: object, field: str = "unit") -> str:
     if not isinstance(unit, (str, bool)) and isinstance(unit, Integral):
         unit = _digits(unit)
     if not isinstance(unit, str) or not unit or len(unit) > LONGEST_UNIT:
-        raise InputError(
-            field,
+        raise invalid(
             f"{field} must be text of 1 to {LONGEST_UNIT} characters, or a whole number "
             f"(got {shown_value(unit):.60})",
         )
     if not is_storable(unit):
-        raise InputError(
-            field,
+        raise invalid(
             f"{field} must be valid text without zero characters (got {shown_value(unit):.60})",
         )
     return unit

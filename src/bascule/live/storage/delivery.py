@@ -87,8 +87,7 @@ def _placed(layer: Layer, neighbours: list[Layer]) -> Layer:
     free = free_slots(layer.needed, taken)
     if free is None:
         left = SLOTS - sum(last - first for first, last in taken)
-        raise InputError(
-            "layer",
+        raise invalid(
             f"layer {layer.name!r} has {100 * left / SLOTS:g} % of its units left "
             f"(got {100 * layer.share:g} %): give less, or stop a test in it",
             kind="conflict",

@@ -80,8 +80,7 @@ def check_means(request: RequestFields) -> None:
                 "5 % is 0.05 or 5%; for other outcomes give the largest value (high), the "
                 "standard deviation (sigma) or earlier outcomes (sample)"
             )
-        raise InputError(
-            "baseline",
+        raise invalid(
             f"baseline must lie between {low:g} and {high:g}, as the outcomes do "
             f"(got {baseline:g}): {remedy}",
             others=("high", "sigma", "sample"),
@@ -90,8 +89,7 @@ def check_means(request: RequestFields) -> None:
         if not low <= mean <= high:
             limit, side = (low, "below") if mean < low else (high, "above")
             part = f" ({100 * lift / abs(baseline):+.6g} %)" if baseline else ""
-            raise InputError(
-                "lift",
+            raise invalid(
                 f"lift {lift:g}{part} takes an arm from {baseline:g} to {mean:g}, {side} the "
                 f"{limit:g} that outcomes can have: give a difference of at most "
                 f"{abs(limit - baseline):.6g}, or a percentage, as 10%",
@@ -116,28 +114,26 @@ def checked_rate(request: RequestFields) -> float | None:
 def _of_others(request: RequestFields, name: str, outcomes: str) -> InputError:
     """Return the error that an option does not fit the outcome model of the request."""
     words = request.outcome.words
-    return InputError(name, f"{name} is for {outcomes}, not for {words}: leave it out")
+    return invalid(f"{name} is for {outcomes}, not for {words}: leave it out")
 
 
 def check_supported(request: RequestFields) -> None:
     """Raise an error for options that tests of these outcomes do not support."""
     for name in request.outcome.lacks:
         if getattr(request, name, None):
-            raise InputError(name, f"{name} does not go with {request.outcome.words}: leave it out")
+            raise invalid(f"{name} does not go with {request.outcome.words}: leave it out")
 
 
 def check_calendar(request: RequestFields) -> None:
     """Raise an error if the calendar contradicts the deadline."""
     min_days, deadline_days = request.min_days, request.deadline_days
     if min_days is not None and min_days > deadline_days:
-        raise InputError(
-            "min_days",
+        raise invalid(
             f"min_days ({min_days:g}) must be at most deadline_days ({deadline_days:g})",
             others=("deadline_days",),
         )
     if request.whole_weeks and deadline_days % 7.0:
-        raise InputError(
-            "deadline_days",
+        raise invalid(
             f"deadline_days must be whole weeks with whole_weeks (got {deadline_days:g}): give 28, "
             "for example",
             others=("whole_weeks",),
@@ -243,8 +239,7 @@ def check_deadline(request: RequestFields) -> None:
             "smaller units_per_day or a shorter deadline_days",
         )
     if request.window_days >= deadline_days:
-        raise InputError(
-            "window",
+        raise invalid(
             f"window ({request.window_days:g} days) must be shorter than deadline_days "
             f"({deadline_days:g}): no outcome would be known by then",
             others=("deadline_days",),

@@ -60,9 +60,7 @@ def plan_request(
     known = sample if isinstance(sample, Sample) or sample is None else read_sample(sample, cap)
     if cap is not None:
         if outcome is not None:
-            raise InputError(
-                "cap", "cap does not go with outcome: leave one out", others=("outcome",)
-            )
+            raise invalid("cap does not go with outcome: leave one out", others=("outcome",))
         outcome = _capped(known, cap)
     if outcome is None:
         outcome = Bernoulli() if known is None else outcome_of(known)
@@ -103,8 +101,7 @@ def _capped(sample: Sample | None, cap: float | str) -> Outcome:
             raise InputError("cap", "give the cap to Sample.of as well, which then applies it")
         return Bounded(0.0, sample.cap)
     if isinstance(cap, str) and cap.strip().endswith("%"):
-        raise InputError(
-            "cap",
+        raise invalid(
             f"cap {cap} is a quantile of earlier outcomes: give them (sample), or an amount",
             others=("sample",),
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from bascule.core.approximate import error_words, two_digits
 from bascule.core.design import Design
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.inputs.checks import tidy
 from bascule.live.api import OPEN, Experiment, Status, Turn, knob_of
 from bascule.presentation.numbers import Amounts, amount, as_shown, duration, lost
@@ -318,7 +318,7 @@ def read_knob(name: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise InputError(name, f"{name} must be a number (got {text!r:.60})") from None
+        raise invalid(f"{name} must be a number (got {text!r:.60})") from None
 
 
 def _knob_question(design: Design, status: Status, test: Experiment, value: str) -> Confirmation:
@@ -329,7 +329,7 @@ def _knob_question(design: Design, status: Status, test: Experiment, value: str)
     # This raises if the rule does not accept the value.
     replace(design, rule=design.rule.with_knob(new))
     if new == stands:
-        raise InputError(name, f"{name} is {new:g} already: choose another value")
+        raise invalid(f"{name} is {new:g} already: choose another value")
     turns = {turn.value: turn for turn in test.forecast([stands, new])}
     return Confirmation(
         "knob",

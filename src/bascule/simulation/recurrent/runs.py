@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from bascule.core.design import Design
-from bascule.core.errors import InputError
+from bascule.core.errors import invalid
 from bascule.core.evidence.looks import coming_look
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.gaps import rival_gaps
@@ -299,8 +299,7 @@ def check_units_world(world: World, outcome: Outcome) -> None:
     }
     for name, option in refused.items():
         if option:
-            raise InputError(
-                name,
+            raise invalid(
                 f"{name} does not go with {outcome!r}: worlds of recurring outcomes have a trend, "
                 "arrivals, missing outcomes, and Normal or StudentT noise",
             )

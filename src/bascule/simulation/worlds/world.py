@@ -228,7 +228,7 @@ class World:
         for name, kind in PARTS.items():
             value = getattr(self, name)
             if value is not None and not isinstance(value, kind):
-                raise InputError(name, f"{name} cannot be {value!r}: see the reference of World")
+                raise invalid(f"{name} cannot be {value!r}: see the reference of World")
         object.__setattr__(self, "means", self._checked_means())
         if self.change is not None and self.change.arm >= len(self.start):
             raise invalid(f"arm must be one of 0 to {len(self.start) - 1} (got {self.change.arm})")
