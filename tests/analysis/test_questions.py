@@ -124,3 +124,14 @@ def test_two_numbers_that_may_be_codes_are_flagged_and_a_single_price_is_not(
     text = str(bs.analyze(log))
     assert ("! two values" in text) is flagged
     assert not flagged or f"take the metric 'spent={values[1]:.0f}'" in text
+
+
+def test_a_text_that_may_be_the_unit_is_asked_about_with_the_other_possibility() -> None:
+    log = {
+        "code": [f"x{i * 7919 % 990:04x}" for i in range(1000)],
+        "variant": ["a", "b"] * 500,
+        "clicked": [0, 0, 1, 0] * 250,
+    }
+    with pytest.raises(Question, match=r"unit could be code \(if every row is a unit of its"):
+        bs.analyze(log)
+    assert bs.analyze(bs.Log(log, row_is_unit=True)).units == 1000

@@ -101,7 +101,9 @@ def test_a_long_title_is_not_cut_and_pairs_named_in_the_text_are_drawn() -> None
     shown = legend.get_window_extent()
     assert shown.x0 >= 0.0
     assert shown.x1 <= figure.bbox.x1
-    assert shown.y1 <= left.get_tightbbox().y0
+    panel = left.get_tightbbox()
+    assert panel is not None
+    assert shown.y1 <= panel.y0
     figure = standing.plot()
     figure.canvas.draw()
     (axis,) = figure.axes

@@ -120,10 +120,13 @@ OTHER_SUMS = (
 """What to export if rows are sums of outcomes other than 0 and 1."""
 
 
+EVERY_ROW = "if every row is a unit of its own, give row_is_unit=True, --row-is-unit"
+"""What to say if no column has the units."""
+
+
 UNITS_OF_SUMS = (
     "export one row per unit, or also the number of units and the sum of the squares of their "
-    "values, and name these columns (if every row is a unit of its own, give row_is_unit=True, "
-    "--row-is-unit)"
+    f"values, and name these columns ({EVERY_ROW})"
 )
 """What to export if rows seem to be sums over an unknown number of units."""
 

@@ -29,7 +29,7 @@ from bascule.analysis.log.naming import (
     plain,
     usual,
 )
-from bascule.analysis.log.reading import Question, Reading
+from bascule.analysis.log.reading import EVERY_ROW, Question, Reading
 from bascule.analysis.log.sample import MOSTLY, ColumnSample, Roles
 from bascule.analysis.log.times import FORMAT_HINT
 from bascule.analysis.source.places import is_opened_here, queried
@@ -122,7 +122,9 @@ def _find_unit(roles: Roles) -> None:
     likely = [c for c in texts if sample.different(c) > MOSTLY * sample.rows > 50]
     if not roles.alone or (likely and not shapes.counts_of_units(roles)):
         columns = likely or free
-        roles.ask("unit", f"unit could be {listed(columns, 'or')}", next(iter(columns), "COLUMN"))
+        question = f"unit could be {listed(columns, 'or')}"
+        question += f" ({EVERY_ROW})" * roles.alone
+        roles.ask("unit", question, next(iter(columns), "COLUMN"))
 
 
 def _find_unit_of_both(roles: Roles) -> bool:
@@ -190,9 +192,8 @@ def _ask_about_units(roles: Roles) -> None:
         return
     finest = max(groups, key=sample.different)
     question = (
-        f"unit could be {listed(groups, 'or')}, all of whose rows have the same arm (if every "
-        "row is a unit of its own, give row_is_unit=True, --row-is-unit, and if such groups "
-        f"were assigned as a whole also cluster={finest!r}, --cluster {finest})"
+        f"unit could be {listed(groups, 'or')}, all of whose rows have the same arm ({EVERY_ROW}, "
+        f"and if such groups were assigned as a whole also cluster={finest!r}, --cluster {finest})"
     )
     sample.taken.update(groups)
     if any(_is_time(roles, c) for c in sample.free) or not _is_group(roles, finest):
