@@ -169,7 +169,7 @@ def test_the_knob_turns_and_the_log_says_who_turned_it(
     (*_, entry) = json.loads(run(capsys, "log", "button", "--json"))["audit"]
     assert entry["detail"].items() >= {"knob": "tilt", "before": 3.0, "now": 5.0}.items()
     assert entry["actor"]
-    assert "alpha is no knob" in refused(capsys, "knob", "button", "--alpha", "2")
+    assert "alpha is not a knob" in refused(capsys, "knob", "button", "--alpha", "2")
 
 
 def test_what_is_wrong_is_said_in_one_line(store: Path, capsys: pytest.CaptureFixture[str]) -> None:

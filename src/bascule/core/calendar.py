@@ -1,7 +1,7 @@
 """The calendar of a test: its minimum duration, and the time at which a decision is announced.
 
-A decision that is reached sooner is withheld. The test goes on as before until it is announced,
-and its guarantee is the same: docs/research/ends.md.
+A decision that is reached before the calendar allows it is withheld. The test goes on as before
+until the decision is announced, and its guarantee is the same: docs/research/ends.md.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ WHOLE_WEEKS = Option(
 
 
 def announced_after(reached: float, seconds: float, week: float, latest: float = math.inf) -> float:
-    """Return the time at which a decision is announced that was reached at time `reached`.
+    """Return when a decision that was reached at the time `reached` is announced.
 
     Times are counted from the first unit, in any unit of time. With a `week` of 0 the test need not
     last whole weeks. The decision is announced no later than `latest`.

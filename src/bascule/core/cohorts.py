@@ -104,8 +104,8 @@ class CohortStatistics:
     """Statistics of all arms after `stage` stages, and the arms that get no more units.
 
     `dropped` arms were beaten, `removed` ones were removed by hand. `bounds` are the narrowest
-    interval so far of the difference of each pair of arms, or nothing where none are kept; two
-    statistics are equal whatever their bounds, and a sum has none.
+    intervals so far of the differences of all pairs of arms; they are empty if none are kept.
+    Bounds are ignored when statistics are compared, and a sum has none.
 
     >>> half = CohortStatistics((ArmCohorts.of([(2, 1.0)]), ArmCohorts.of([(1, 3.0)])), stage=2)
     >>> other = CohortStatistics((ArmCohorts(), ArmCohorts.of([(1, 2.0)])), stage=2)

@@ -72,7 +72,7 @@ class Terms(NamedTuple):
     seeks_harm: bool
     """Whether any guardrail may find an arm harmful."""
     usual: Params
-    """Parameters of the evidence while no arm was removed by hand."""
+    """Parameters of the evidence as long as no arm was removed."""
     strict: Params
     """Parameters of the evidence, with a stricter threshold, after an arm was removed."""
 

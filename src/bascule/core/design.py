@@ -75,7 +75,7 @@ class Design(DesignFields):
     - `min_effect`: the smallest difference that matters; a test also ends when all differences are
       proven smaller.
     - `deadline`: when a live test ends undecided.
-    - `measure`: how the events of a unit's conversion window are combined to its outcome.
+    - `measure`: how the events in a unit's conversion window are combined into its outcome.
     - `overflow`: the arm that units get while the test enrols nobody: "control" or "leader".
     - `min_days`: a decision is withheld until the test has lasted this many days.
     - `whole_weeks`: a decision is withheld until the test has lasted a whole number of weeks.
@@ -86,7 +86,8 @@ class Design(DesignFields):
       arm is declared the winner, and 0.05 gives 90 % intervals.
     - `reports`: with "always" every unit reports an outcome, 0 included, and there is no window.
     - `metrics`: guardrails and secondary metrics of the same units.
-    - `harm_error`: probability, at most, of removing an arm that is harmful on no guardrail.
+    - `harm_error`: bound on the probability of removing an arm that is not harmful on any
+      guardrail.
     - `decides`: with "guardrails" the first new arm within all margins is shipped, whatever the
       primary metric says.
     - `covariates`: numbers known of a unit before its assignment, by which outcomes are adjusted.
@@ -110,7 +111,7 @@ class Design(DesignFields):
             object.__setattr__(self, "error", self.error or DEFAULT_ERROR)
             object.__setattr__(self, "sides", self.sides or TWO_SIDED)
         if self.outcome.estimated:
-            # Raises an error for more arms than are implemented for an estimated spread.
+            # Raise an error for more arms than an estimated spread supports.
             self.rule.calibrate(self.outcome, len(self.arms), self.error, self.delta)
         checks.accept_given(self, "min_effect", checked_min_effect, self.outcome)
         if self.deadline is not None:
@@ -169,7 +170,7 @@ class Design(DesignFields):
             if metric.is_guardrail and metric_design.calibration.guarantee == "as published":
                 raise InputError(
                     "metrics",
-                    f"nothing is proven of guardrail {metric.name} with {self.rule.label}: use "
+                    f"nothing is proven about guardrail {metric.name} with {self.rule.label}: use "
                     "Tilt(tilt)",
                 )
 
@@ -234,7 +235,7 @@ class Design(DesignFields):
         return self.min_days is not None or self.whole_weeks
 
     def announces(self, first: float, reached: float) -> float:
-        """Return the time at which a decision that is reached at time `reached` is announced.
+        """Return when a decision that is reached at the time `reached` is announced.
 
         `first` is the time of the first unit. The decision is announced no later than the deadline.
 
@@ -335,7 +336,7 @@ class Design(DesignFields):
 
     @cached_property
     def stricter(self) -> Design:
-        """The stricter design after an arm was removed by hand: its error is for all pairs of arms.
+        """The stricter design after an arm was removed: its error is for all pairs of arms.
 
         Removing arms after a look can change which of the others is the best, so every pair counts
         (docs/research/ends.md), unless there are only two arms.

@@ -176,7 +176,7 @@ def check_control(control: object, arms: Sequence[str]) -> None:
 
 
 def widened(outcome: Outcome) -> Outcome:
-    """Return the outcome model with wider limits, as adjusted outcomes may lie beyond them."""
+    """Return the outcome model with wider limits, which contain all adjusted outcomes."""
     if not outcome.limited:
         return outcome
     margin = REACH * outcome.scale / 2
@@ -201,7 +201,7 @@ def check_covariates(covariates: Sequence[Covariate], procedure: Procedure) -> N
             raise InputError(
                 "covariates",
                 f"covariate {covariate.name} needs low and high, because outcomes with limits are "
-                "bet on: values beyond them count as the nearer one",
+                "bet on: values beyond them count as the nearest limit",
             )
 
 

@@ -151,7 +151,7 @@ def without_harmful(design: Design, statistics: Statistics) -> Statistics:
 
 
 def winner_promise(design: Design, statistics: AnyStatistics) -> str:
-    """Return the guarantee for a winner, declared already or in the future, as a sentence.
+    """Return the guarantee for a winner, whether it is declared already or not, as a sentence.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))

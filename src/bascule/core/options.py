@@ -6,8 +6,8 @@ A declaration is a class whose fields carry an `Option` beside their type:
 
 Requests are typed dictionaries, rules and outcome models are dataclasses. From a declaration come
 the keywords of the Python call, the options of the command, the HTTP model, the fields of the form
-and the reference page. It imports nothing of what it describes. What was *given* is what a caller
-has passed, never what differs from a default.
+and the reference page. This module imports none of the classes that it describes. An option is
+*given* if a caller has passed it, even with the value of its default.
 """
 
 from __future__ import annotations

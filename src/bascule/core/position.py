@@ -198,8 +198,8 @@ ENDLESS = (-math.inf, math.inf)
 def _terms(
     design: Design, statistics: AnyStatistics, calendar: Calendar | None, removes: bool
 ) -> Terms:
-    # The course gets procedures in place of parameters. After an arm was removed, by hand or by a
-    # guardrail, the stricter procedure decides.
+    # The course gets procedures in place of parameters: the stricter one decides after an arm was
+    # removed, by hand or by a guardrail.
     strict: Any = design.stricter.procedure if removes or statistics.removed else design.procedure
     usual: Any = strict if statistics.removed else design.procedure
     latest = math.inf
@@ -340,7 +340,7 @@ def _with_rails(statistics: Statistics, known: list[Statistics], position: Posit
 def still_compared(design: Design, statistics: AnyStatistics, is_held: bool = False) -> Any:
     """Return the statistics, with the control active if guardrails still compare arms with it.
 
-    That is while an arm waits for its guardrails, and while a decision `is_held`.
+    They do so while an arm waits for its guardrails, and while a decision `is_held`.
     """
     if not may_hold(design):
         return statistics

@@ -82,8 +82,8 @@ def record(
     """Return the statistics with a further outcome, after dropping the arms that are now beaten.
 
     `metrics` are the unit's outcomes of the other metrics, in the order of the design. `lacking`
-    says of the primary metric and each other one whether the unit has no value of it. While a
-    decision `is_held`, no arm is dropped.
+    says for the primary metric and each other one whether the unit lacks a value. While a decision
+    `is_held`, no arm is dropped.
     """
     _check_count(design, metrics)
     for own, outcome in zip((design, *design.metric_designs), (value, *metrics), strict=True):
@@ -294,8 +294,8 @@ def _with_bounds(procedure: Procedure, before: Seen, after: Seen, look: bool = T
 def declared_error(design: Design, statistics: AnyStatistics) -> float:
     """Return a bound on the probability that a test declares a worse arm the winner.
 
-    It is the error of the design, unless arms of three or more were removed, or a guardrail may
-    remove one: outcomes may then have decided whether all pairs count. docs/research/ends.md
+    It is the error of the design, unless one of three or more arms was removed, or a guardrail may
+    remove one: then it may have depended on outcomes whether all pairs count. docs/research/ends.md
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b", "c", "d"], bs.Gaussian(1), bs.Tilt(3), error=0.02)

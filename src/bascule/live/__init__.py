@@ -36,8 +36,9 @@ def open(  # noqa: A001
     """Open a store of live tests: a file, `":memory:"`, or `postgresql://user@host/database`.
 
     A file that does not exist is created. The audit log names `actor`; `clock` and `shuffle` are
-    for tests and replays. An experiment created on a clock of yours runs on it; one created on the
-    machine's clock refuses any other that differs by more than a minute.
+    for tests and replays. An experiment that was created on a clock of yours takes any clock; one
+    that was created on the machine's clock refuses a clock that differs from it by more than a
+    minute.
 
     >>> import bascule as bs
     >>> with bs.open(":memory:") as store:

@@ -2,15 +2,15 @@
 
 A store has one clock, given when it is opened; by default it is the machine's. A wrong clock ruins
 a test for good: a status two days ahead would count every unit as matured without an outcome. So
-the time is checked before it is used, and a call with a wrong one is refused and changes nothing.
+the time is checked before it is used, and a call at a wrong time is refused and changes nothing.
 
 - The machine's clock must not jump: it is compared with how long the machine has been running.
 - On PostgreSQL it must agree with the database's clock, within a minute. Changes then have the
-  database's time, so that programs whose clocks differ agree on what came first.
+  database's time, so that programs whose clocks differ agree on their order.
 - An experiment that was created on the machine's clock runs on it for ever: a clock that you give
   to `open` may be used with it only while it agrees with the machine's.
 - An experiment that was created on a clock of your own (a replay, a test, a demonstration) takes
-  any clock; what that says is your responsibility, as long as it does not run backwards.
+  any clock that does not run backwards; you are responsible for its times.
 - New units are refused by a clock that is behind the arrival of the last one.
 
 One case is not noticed: the clock of a single machine was wrong before it opened a SQLite file, and

@@ -1,12 +1,12 @@
 """When changes by operators take effect: between blocks. Pure functions.
 
-The first arms of a block say something about the remaining ones, so an operator who has seen them
-must not choose when the rest is filled. A pause, another share of the traffic and a step of a ramp
-therefore wait until the open block is complete: the next units that arrive fill it, under the terms
-on which it began. Knobs act when a block is dealt. A stop and a dropped arm act at once.
+The first arms of a block tell something about the remaining ones, so an operator who has seen the
+first ones must not choose when the rest is filled. A pause, another share of the traffic and a step
+of a ramp therefore wait until the open block is complete: the next units that arrive fill it, under
+the terms on which it began. Knobs act when a block is dealt. A stop and a dropped arm act at once.
 
 No block begins while those under way suffice for the horizon. docs/research/operators.md has the
-proof, and what it does not cover.
+proof and its limits.
 """
 
 from __future__ import annotations

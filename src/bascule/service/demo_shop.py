@@ -1,7 +1,7 @@
 """A shop whose visitors go through three tests at once: adaptive, even split and fixed horizon.
 
-Everything that is random comes from a seed, and time passes only when the shop lets an hour pass:
-the same seed gives the same tests. `bascule demo` shows them.
+All random numbers come from a seed, and the clock moves only by the hours of the shop: the same
+seed gives the same tests. `bascule demo` shows them.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ FIXED_UNITS = 915
 class Standing:
     """The state of one of the tests after some hours.
 
-    `hours` have passed; once the test has ended, they are those up to its end. `visitors` came so
-    far, those whose outcome is not known yet included, and `worse` of them met the worse button.
-    `winner` and `headline` are what the test says.
+    `hours` have passed; once the test has ended, they are those up to its end. `visitors` is the
+    number of visitors so far, including those whose outcome is not known yet, and `worse` the
+    number of those who met the worse button. `winner` and `headline` are those of the test.
     """
 
     hours: int

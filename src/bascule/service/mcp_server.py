@@ -1,8 +1,8 @@
 """A server of the Model Context Protocol, generated from the service's own OpenAPI description.
 
-Each tool is one call of the API, with the key that it was given: what the key may not do, no tool
-can. Without `changes` there are only tools that read, and planning. The calls that programs make
-for every unit are left out.
+Each tool is one call of the API, with the key that the server was given: no tool can do what the
+key may not do. Without `changes` there are only tools that read, and planning. The calls that
+programs make for every unit are left out.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LEFT_OUT = (
     "/excluded",
     "/export",
 )
-"""Paths that contain one of these get no tool: they are for programs, or about single units."""
+"""Parts of paths for which there is no tool: they are for programs, or about single units."""
 
 ONLY_READS = "/v1/plan"
 """Prefix of the paths whose POST requests change nothing."""
@@ -55,7 +55,7 @@ class Call:
     path: str
     words: str
     places: dict[str, str]
-    """Where each argument belongs: path, query or body."""
+    """The place of each argument in the request: path, query or body."""
     schema: dict[str, Any]
 
     @property
@@ -107,14 +107,14 @@ async def make(
     """Call the API with the arguments of a tool; return the answer, and whether it is an error."""
     unknown = arguments.keys() - call.places.keys()
     if unknown:
-        return f"{min(unknown)!r:.60} is no argument of {call.name}", True
+        return f"{min(unknown)!r:.60} is not an argument of {call.name}", True
     path, query, body = call.path, {}, {}
     for name, value in arguments.items():
         place = call.places[name]
         if place == "path":
             # A slash would lead to another path, even when encoded, since servers decode %2F.
             if not NAME.fullmatch(str(value)):
-                return f"{name} {str(value)!r:.60} is no name of a test", True
+                return f"{name} {str(value)!r:.60} is not the name of a test", True
             path = path.replace(f"{{{name}}}", quote(str(value), safe=""))
         elif place == "query":
             query[name] = value

@@ -14,9 +14,9 @@ SECONDS = 10.0
 class Outgoing:
     """One HTTP client for all outgoing calls; it keeps no cookies.
 
-    Certificates take a hundred times as long to load as a call to prepare: they are loaded when the
-    service starts. The client is made by the first call, since a proxy of the environment that
-    cannot be used must not keep the service from starting.
+    Loading certificates takes a hundred times as long as preparing a call, so they are loaded when
+    the service starts. The client is created by the first call: an unusable proxy in the
+    environment must not keep the service from starting.
     """
 
     def __init__(self) -> None:

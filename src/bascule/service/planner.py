@@ -19,13 +19,13 @@ from bascule.service.reading.turns import Turns
 from bascule.service.responses import Problem
 
 SECONDS = 30.0
-"""How long a plan may take if other plans are waiting for it to finish."""
+"""Seconds that a plan may take if other plans are waiting."""
 
 ALONE_SECONDS = 120.0
-"""How long a plan may take if no other is waiting, since code may have to be compiled first."""
+"""Seconds that a plan may take if no other is waiting, since code may have to be compiled first."""
 
 START_SECONDS = 180.0
-"""How long the process may take to start: it compiles the code that most plans need."""
+"""Seconds that the process may take to start: it compiles the code that most plans need."""
 
 LOOK_EVERY, LOOK_FOR_CALLER = 1.0, 0.5
 """Seconds between checks whether another plan waits, and whether the client is connected."""

@@ -21,7 +21,8 @@ from bascule.service.responses import encode
 WARM_RUNS = 20
 
 NICE = 3
-"""By how much the process gives way to others on this machine, above all to the service itself."""
+"""Increase of the process's nice value, so that it gives way to others, above all to the
+service."""
 
 PLANNERS: dict[type[Model], Callable[..., Any]] = {
     NewPlan: partial(plan, threads=1),

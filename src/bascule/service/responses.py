@@ -24,7 +24,7 @@ STATUS: dict[Kind, int] = {"invalid": 422, "not_found": 404, "conflict": 409, "f
 """The HTTP status for each kind of error; the only place where it is chosen."""
 
 RETRY_SECONDS = 2
-"""What `Retry-After` says when the store did not answer."""
+"""The value of `Retry-After` if the store did not answer."""
 
 API = ("/v1", "/ofrep", "/healthz", "/readyz", "/metrics", "/openapi.json", "/static")
 

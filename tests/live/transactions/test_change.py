@@ -136,7 +136,7 @@ def lean() -> Iterator[None]:
 @pytest.mark.usefixtures("lean")
 def test_the_knob_of_a_rule_that_a_user_brings_can_be_turned_and_replayed(store: bs.Store) -> None:
     test = store.create("lean", bs.Design(["a", "b"], bs.Gaussian(1), Lean(1), reports="always"))
-    with pytest.raises(bs.InputError, match="tilt is no knob of Lean_1"):
+    with pytest.raises(bs.InputError, match="tilt is not a knob of Lean_1"):
         test.knob(tilt=3)
     for i in range(12):
         test.record(i, 0.35 * (test.assign(i) == "b"))

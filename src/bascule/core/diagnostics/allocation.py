@@ -1,8 +1,9 @@
 """Check whether the units per arm agree with the probabilities of assignment.
 
 The numbers are compared with the probabilities at the time of each assignment, which adaptive rules
-change continually, and not with an even split. An assignment less its probability has mean 0
-whatever happened before, so sums of these are martingales (docs/research/diagnostics.md).
+change continually, and not with an even split. An assignment (1 or 0) minus its probability has
+mean 0 whatever happened before, so sums of these differences are martingales
+(docs/research/diagnostics.md).
 """
 
 from __future__ import annotations

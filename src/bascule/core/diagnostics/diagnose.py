@@ -22,12 +22,13 @@ def diagnose(
 ) -> tuple[Diagnostic, ...]:
     """Run the diagnostics that the given data allow, each with false alarm rate `level`.
 
-    `periods` are statistics of the units assigned in consecutive stretches of the test, a day each,
-    say; `prompt` and `late` split the same periods by when the outcome came.
+    `periods` are statistics of the units assigned in consecutive stretches of the test, for example
+    days; `prompt` and `late` divide the outcomes of the same periods by the time at which they
+    came.
 
     Without `look` some of the p-values hold for one look only, as their `validity` says. If you
-    look repeatedly, give the number of the look, counted from 1: then all of them hold at all looks
-    together. A look at the same data as before is not counted again.
+    look repeatedly, give the number of the look, counted from 1: then all p-values hold at all
+    looks together. Do not count a look at the same data again.
 
     >>> import bascule as bs
     >>> from bascule.progress import ArmStatistics, Statistics

@@ -93,7 +93,7 @@ def cells_of(field: str, periods: Sequence[Statistics]) -> Cells:
 
 
 def join(units: FloatArray, needed: float) -> list[int]:
-    """Group consecutive periods with at least `needed` units in all; return each group's first one.
+    """Group consecutive periods with at least `needed` units in total; return where groups begin.
 
     Remaining periods at the end belong to the last group.
 
@@ -128,8 +128,8 @@ def trend(
 ) -> Diagnostic:
     """Test by chi-square whether the mean of each arm changes over time, for one look.
 
-    `periods` are the statistics of the units assigned in consecutive stretches of the test, a day
-    each, say; the more the better. Each arm's periods are joined into at most `parts`.
+    `periods` are the statistics of the units assigned in consecutive stretches of the test, for
+    example days; the more, the better. Each arm's periods are joined into at most `parts`.
 
     >>> from bascule.core.statistics import ArmStatistics
     >>> early = Statistics((ArmStatistics(100, 10.0, 10.0), ArmStatistics(100, 12.0, 12.0)))

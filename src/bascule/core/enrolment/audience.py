@@ -135,7 +135,7 @@ class Audience:
         """Return the reason that keeps a new unit out of a test; None if it gets in.
 
         `share` is the share of the traffic that gets in, if it is not that of the audience. The
-        first of these is named: `holdout`, `layer`, `share`, `where`.
+        first reason that applies is returned, in the order `holdout`, `layer`, `share`, `where`.
         """
         if self.holdout is not None and self.holdout.has(unit):
             return "holdout"
@@ -189,7 +189,7 @@ WHY = {
 
 
 class Delivery(NamedTuple):
-    """The audience of a test, and the values of its arms; their names if `values` is None.
+    """The audience of a test, and the values of its arms (their names if `values` is None).
 
     It is stored separately from the design, which is only about statistics.
     """
@@ -309,7 +309,7 @@ def checked_ramp(ramp: object) -> tuple[tuple[float, float], ...]:
     steps: list[tuple[float, float]] = []
     for step in ramp:
         if isinstance(step, str) or not isinstance(step, Sequence) or len(step) != 2:
-            raise invalid(f"ramp has {step!r:.60}, which is no pair: {remedy}")
+            raise invalid(f"ramp has {step!r:.60}, which is not a pair: {remedy}")
         after, share = seconds("ramp", step[0]), _share("ramp", step[1])
         if steps and (after <= steps[-1][0] or share < steps[-1][1]):
             raise invalid(f"ramp must rise, and times must follow each other: {remedy}")

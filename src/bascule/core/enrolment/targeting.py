@@ -2,8 +2,8 @@
 
 A rule is true or false for the attributes of a unit's context. It has no loops, no functions of its
 own and no access to anything but the attributes, so it always ends and never fails: whatever cannot
-be evaluated is refused beforehand. A comparison with an attribute that is missing, or that has
-another type than what it is compared with, is false.
+be evaluated is refused beforehand. A comparison is false if its attribute is missing, or has
+another type than the value that it is compared with.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class _Reader:
         self._count(depth)
         if not isinstance(rule, Mapping) or len(rule) != 1:
             example = '{"==": [{"var": "country"}, "FR"]}'
-            raise _refused(f"{_shown(rule)} is no rule: write {example}")
+            raise _refused(f"{_shown(rule)} is not a rule: write {example}")
         ((operator, operands),) = rule.items()
         if operator in ("and", "or"):
             return self._joined(operator, operands, depth)
@@ -118,7 +118,7 @@ class _Reader:
             return self._member(operands, depth)
         if operator in COMPARISONS:
             return self._compared(operator, operands, depth)
-        raise _refused(f"{operator!r:.60} is no operator: use {', '.join(OPERATORS)}")
+        raise _refused(f"{operator!r:.60} is not an operator: use {', '.join(OPERATORS)}")
 
     def _joined(self, operator: str, operands: object, depth: int) -> Test:
         if not isinstance(operands, list) or not operands:

@@ -18,8 +18,8 @@ BETS = tuple(0.99 * 0.5**j for j in range(14))
 _PARTS = tuple(1.0 / (1.0 + ((j - 3.0) / 2.0) ** 2) for j in range(len(BETS)))
 
 LOG_PARTS = tuple(math.log(part / sum(_PARTS)) for part in _PARTS)
-"""Log of the starting wealth of each bet. The wealth is largest for the bets that find lifts from
-5 % to 50 % best."""
+"""Log of the starting wealth of each bet. The bets that are best at finding lifts from 5 % to 50 %
+start with most."""
 
 CENTRAL = 3
 """Index in `BETS` of the central bet, the one that is tuned to a planned effect."""
@@ -141,8 +141,8 @@ def log_shifted_wealth(
     """Return a lower bound on the log wealth of bets on a difference above `shift`.
 
     It is computed from the number of blocks, the sum of their differences and the sum of the
-    squared differences; bets that are updated with every block have a little more. `shift` lies
-    between -1 and 1.
+    squared differences; bets that are updated with every block have slightly more wealth. `shift`
+    lies between -1 and 1.
 
     >>> round(log_shifted_wealth(1000.0, 100.0, 200.0, 0.0), 3)
     15.576
@@ -236,8 +236,8 @@ def log_wealth_of_sums(differences: float, squares: float, cubes: float, fourths
     """Return a lower bound on the log wealth of the bets, from four sums over the blocks.
 
     They are the sums of the differences, each between -1 and 1, and of their powers. Bets that are
-    updated with every block have hardly more: in each logarithm only the terms from the fourth
-    power on are replaced by their worst case.
+    updated with every block have hardly more wealth: in each logarithm only the terms from the
+    fourth power on are replaced by their worst case.
 
     >>> state = [0.0] * len(BETS)
     >>> for difference in (1.0, 1.0, 0.5, -1.0, 1.0) * 20:

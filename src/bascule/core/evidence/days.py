@@ -46,7 +46,7 @@ def curves(slopes: FloatArray) -> FloatArray:
 
 
 def day_charges(units_a: float, units_b: float, squares_a: float, squares_b: float) -> FloatArray:
-    """Return what one day of two arms subtracts from the log evidence of each slope.
+    """Return by how much one day of two arms lowers the log evidence of each slope.
 
     `squares_a` and `squares_b` are the sums of squared differences between the outcomes and their
     predictions, in widths of the limits.
@@ -61,7 +61,7 @@ def day_charges(units_a: float, units_b: float, squares_a: float, squares_b: flo
 
 
 def weighted_charges(heaviest: float, squares: float) -> FloatArray:
-    """Return what outcomes with weights from 0 to 1 subtract from the log evidence of each slope.
+    """Return by how much outcomes with weights from 0 to 1 lower the log evidence of each slope.
 
     `squares` is the sum of weight^2 times the squared difference between an outcome and its
     prediction, in widths of the limits, and `heaviest` the largest weight.

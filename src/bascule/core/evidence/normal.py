@@ -1,7 +1,7 @@
 """Evidence from sums whose noise is sub-Gaussian, and the boundary that a sum has to reach.
 
-A sum, `total`, has a `clock`: how many observations with a standard deviation of 1 its noise is
-worth. `log_mixture` and `log_informed` are the logarithm of the evidence that its drift is
+A sum, `total`, has a `clock`: the number of observations with a standard deviation of 1 that have
+the same noise. `log_mixture` and `log_informed` are the logarithm of the evidence that its drift is
 positive, and `mixture_boundary` and `informed_boundary` the total at which that evidence reaches a
 threshold. docs/research/evidence.md has the proofs.
 """

@@ -128,5 +128,5 @@ def held(design: Design, statistics: Statistics, units: Sequence[int], arm: int)
             f"{percent(shares[place] or 0.0)} in {design.arms[place]}"
             for place in (design.control_index, arm)
         )
-        reasons.append(f"values are there for {shown}, more than chance explains")
+        reasons.append(f"values exist for {shown}, which differ by more than chance explains")
     return tuple(reasons)

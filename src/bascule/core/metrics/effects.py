@@ -37,10 +37,11 @@ from bascule.core.types import NOBODY
 class Effect:
     """The difference of the means of two arms, first less second, with its interval.
 
-    `low` is ever above the true difference with a probability of at most `error`, over the whole
-    test, and so is `high` below it; both lie around it at all times with a probability of at least
-    `level`. Both ends are infinite while too little is known. `difference` is the estimate of the
-    moment, moved to the nearest bound where earlier looks have made the interval narrower.
+    Over the whole test, `low` is ever above the true difference with a probability of at most
+    `error`, and `high` is ever below it with at most the same probability; the interval contains it
+    at all times with a probability of at least `level`. Both ends are infinite while too little is
+    known. `difference` is the present estimate, moved to the nearest bound where earlier looks have
+    made the interval narrower.
 
     >>> Effect("a", "b", 0.1, -0.1, 0.3, error=0.05, guarantee="proven").level
     0.9
@@ -95,10 +96,9 @@ def effects(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
 
     Of two treatments it is the later minus the earlier one.
 
-    A winner's interval does not reach below 0, or above it if the goal is to decrease the
-    outcomes. Where only the decision says so, because the winner
-    and an arm were never compared long enough themselves, the error of the effect is that of the
-    decision.
+    A winner's interval does not reach below 0, or above it if the goal is to decrease the outcomes.
+    If this follows from the decision alone, because the winner and an arm were not compared with
+    each other for long enough, the error of the effect is that of the decision.
 
     Tilted blocks with more than 20 arms list the pairs with the first arm, which is the control,
     and those with the arm that leads.
@@ -179,7 +179,7 @@ def advantages(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
 def _shown(
     procedure: Procedure, statistics: AnyStatistics, current: list[Difference]
 ) -> tuple[tuple[float, float], ...]:
-    """Return the running intersections, or the current intervals if none were stored."""
+    """Return the intersections of all intervals so far, or the current ones if none were stored."""
     now = tuple((low, high) for _, low, high in current)
     kept = statistics.bounds
     if not kept or not procedure.keeps_bounds:
@@ -206,11 +206,10 @@ class Contrast:
     """The mean of a treatment minus that of the control, in outcome units and relative to it.
 
     `low` and `high` each fail with probability at most `error`, over the whole test, and so do
-    `lift_low` and `lift_high` with `lift_error`. A lift of 0.1 is 10 % of the control's mean. It is
-    None where the control's mean is not above 0, and while it may be 0 where outcomes that are not
-    negative would fall by more than 100 %; its bounds are infinite while that mean may be 0.
-    `unbiased` is the
-    median-unbiased estimate of the difference after a decision, None before one.
+    `lift_low` and `lift_high` with `lift_error`. A lift of 0.1 is 10 % of the control's mean. The
+    lift is None if the control's mean is not above 0. As long as that mean may be 0, the bounds of
+    the lift are infinite, and a lift of nonnegative outcomes below -100 % is None too. `unbiased`
+    is the median-unbiased estimate of the difference after a decision, None before one.
     """
 
     treatment: str
@@ -326,7 +325,7 @@ def contrasts(
 def mean_radius(outcome: Outcome, arm: ArmStatistics, level: float) -> float:
     """Return a radius around an arm's mean that holds at any time and for any sampling.
 
-    Each end fails with probability at most `level`; asymptotically where the spread is estimated.
+    Each end fails with probability at most `level`, or about that if the spread is estimated.
 
     >>> import bascule as bs
     >>> round(mean_radius(bs.Bernoulli(), ArmStatistics(10_000, 500.0, 500.0), 0.0025), 4)

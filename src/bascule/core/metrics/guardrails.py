@@ -51,7 +51,7 @@ def empty_metrics(design: Design) -> tuple[Statistics, ...]:
 
 
 def ahead(design: Design) -> dict[float, tuple[int, ...]]:
-    """Return the metrics that count before their units do, as their windows are shorter.
+    """Return the metrics that count before their units do, because their windows are shorter.
 
     The indices of metrics are by the seconds after which they count, the shortest time first.
 

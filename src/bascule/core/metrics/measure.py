@@ -16,10 +16,11 @@ Aggregate = Literal["sum", "any", "mean", "last"]
 """How the events of a unit are combined; "any" is 1 if one of them is not 0."""
 
 Missing = Literal["zero", "exclude"]
-"""How a unit without a value counts, unless a number is given: as 0, or not at all."""
+"""How a unit without a value counts if no number is given for it: as 0, or not at all."""
 
 EXCLUDED_COVERAGE, COUNTED_COVERAGE = 0.5, 0.8
-"""Default share of an arm's units that need a value, if units without one are excluded or not."""
+"""Default shares of an arm's units that need a value: if units without a value are excluded, and if
+they count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +162,7 @@ class Measure:
         if outcome.pairs and isinstance(self.missing, (int, float)):
             raise invalid(
                 f"missing must not be a number with {outcome!r} (got {self.missing:g}): a unit "
-                "without events has a denominator of 0, and says nothing of the ratio"
+                "without events has a denominator of 0, and says nothing about the ratio"
             )
         if outcome.binary and self.aggregate not in ("any", "last"):
             raise invalid(

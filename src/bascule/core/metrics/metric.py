@@ -173,7 +173,7 @@ PARTS: Options = {
 def metric_of(line: str) -> Metric:
     """Return the metric that a line of text describes: its name, outcome model, goal, and more.
 
-    The outcome model has its numbers behind it: "bernoulli", "gaussian 30", "bounded 0 100",
+    The outcome model is followed by its numbers: "bernoulli", "gaussian 30", "bounded 0 100",
     "numeric", "ratio 0.1 4". A metric with a margin is a guardrail, one without is secondary.
     "window 1d" is how long events count: any of a rate, sums of others. "grace 6h" is how much
     later they may come.

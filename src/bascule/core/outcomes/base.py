@@ -1,8 +1,8 @@
 """The contract of outcome models, which describe the outcomes of one unit.
 
-A model is a frozen dataclass that derives from `Outcome`, in a file of its own. What it does not
-state is not assumed: without a finite `sigma`, limits, or a spread that is `estimated`, no rule
-accepts it. How to add one is shown in docs/research/add-a-rule.md.
+A model is a frozen dataclass that derives from `Outcome`, in a file of its own. Nothing is assumed
+that it does not state: without a finite `sigma`, limits, or a spread that is `estimated`, no rule
+accepts it. docs/research/add-a-rule.md shows how to add a model.
 """
 
 from __future__ import annotations

@@ -80,8 +80,8 @@ class Setting(Protocol):
 class Decision:
     """The arm that a test declares best, or none if no difference matters, with its guarantee.
 
-    `harm` names the metrics on which all treatments are harmful, where that is why the control
-    stays. `by` says whether the primary metric decided, or in a guarded rollout the guardrails.
+    `harm` names the metrics on which the treatments are harmful, if the control stays because all
+    of them are. `by` says what decided: the primary metric, or in a guarded rollout the guardrails.
     """
 
     arm: int | None
@@ -105,9 +105,9 @@ class Decision:
 class Interval:
     """The interval of an arm, as a mean and a radius, which a rule compares with other intervals.
 
-    If one arm's interval lies above another's, so does its mean, except with the error probability
-    of the design. The radius is made for that comparison: with ETC on two arms it is half of the
-    difference that decides, and gives no interval for one mean alone.
+    If one arm's interval lies above another's, its mean is also higher, except with the error
+    probability of the design. The radius is made for that comparison: with ETC on two arms it is
+    half of the difference that decides, and gives no interval for one mean alone.
     """
 
     mean: float
@@ -354,14 +354,13 @@ class Procedure(ABC):
     def differences(self, statistics: AnyStatistics) -> list[Difference]:
         """Return the difference (first less second) and its interval for each pair in `compared`.
 
-        The order is that of `compared`.
+        The differences are in the order of `compared`.
         """
 
     def known_differences(self, statistics: AnyStatistics) -> list[Difference]:
         """Return `differences`, but with infinite intervals where they hold only at some looks.
 
-        They are those of `differences`, except for procedures whose intervals hold only at some
-        looks.
+        By default all hold at every look.
         """
         return self.differences(statistics)
 

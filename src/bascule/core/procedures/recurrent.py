@@ -392,7 +392,7 @@ class RecurrentProcedure(ArmProcedure):
         """Raise `InputError`, since recurring outcomes are not counted one by one."""
         raise InputError(
             "outcome",
-            "one outcome says too little where they keep coming: count the cohorts of a whole "
+            "recurring outcomes are not counted one by one: count the cohorts of a whole "
             "stage as CohortStatistics, and close_stage drops the arms that are beaten",
         )
 

@@ -109,8 +109,8 @@ FINAL = ("check_outcome", "check_size", "check_design", "calibrate", "procedure"
 def is_ours(rule: Rule) -> bool:
     """Return whether the evidence and the calibration of a rule are those of this package.
 
-    This depends on where classes and methods are defined. That is enough to tell whose claim a
-    guarantee is, but it does not protect against an author who wants to deceive.
+    This depends on where classes and methods are defined. That is enough to tell who claims a
+    guarantee, but it does not protect against an author who wants to deceive.
 
     >>> is_ours(Tilt(3))
     True

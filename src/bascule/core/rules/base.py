@@ -40,8 +40,8 @@ class Knob:
     least: float
     """The smallest value that the rule accepts."""
     regret_grows: bool
-    """Whether a larger value costs more regret and decides sooner, as alpha does, or costs less
-    regret and decides later, as tilt does."""
+    """Whether a larger value costs more regret and decides sooner, as with alpha, or the other way
+    round, as with tilt."""
     most: float = math.inf
     """The largest value that the rule accepts."""
 

@@ -49,7 +49,7 @@ USUAL_TILT = 3.0
 
 LIMITED, STAKED = 1.01, 1.5
 """Factor on the reach for outcomes within limits, and coefficient of the additional loss of a bet
-by coarse looks; both are from simulations, so that the requested power is reached."""
+from coarse looks; both were chosen by simulations so that the requested power is reached."""
 
 MANY = 20
 """Number of arms above which the evidence of bets is stored as four sums for each pair."""
@@ -60,14 +60,14 @@ class Tilt(Rule):
     """Tilted blocks: a larger `tilt` costs less regret, a smaller one decides sooner.
 
     With an `effect` and a `power` (or a `reach`) the test has an information horizon, at which it
-    ends, and it spends its error up to there instead of over an endless test.
+    ends, and its error is spent up to the horizon instead of over an endless test.
 
     - `tilt`: units of the leader for each unit of another arm, once the evidence is strong.
     - `effect`: the difference that the test is to find, in outcome units. The test decides sooner
-      around it and keeps its error for every other.
+      for differences near it, and its error holds for all.
     - `batch`: units of each challenger that are assigned at once.
-    - `power`: the probability, at least, with which an arm that is better than every other by
-      `effect` wins by the horizon.
+    - `power`: the minimum probability that an arm that is better than every other by `effect` wins
+      by the horizon.
     - `baseline`: the mean of 0/1 outcomes without the effect. With a horizon it is only a first
       guess, which the outcomes correct; without one it fixes the size of the bets.
     - `guarantee`: "gaussian" takes outcomes with a known spread as normal. The default is proven,
@@ -191,7 +191,9 @@ class Tilt(Rule):
                 f"ahead gets up to {self.tilt:g} units for each one of {rivals}."
             )
         if self.early_signals is not None:
-            enrolment += " Events of units that have not counted yet have a say in who is ahead."
+            enrolment += (
+                " Events of units that have not counted yet also affect which arm is ahead."
+            )
         weighed = "" if self.effect is None else f", weighed for differences around {self.effect:g}"
         ending = ""
         if self.power is not None:
@@ -287,8 +289,8 @@ class Tilt(Rule):
             assert self.reach is not None
             return self.reach
         rivals = len(design.arms) - 1
-        # Comparisons with the best arm share its units. Their correlation depends on the tilt, but
-        # a change of the tilt must not move the horizon.
+        # All comparisons with the best arm use its units, so they are correlated. The correlation
+        # depends on the tilt, but a change of the tilt must not move the horizon.
         power_each = power_of_each(self.power, rivals, 1.0 / (1.0 + USUAL_TILT))
         constant = normal_constant(design.calibration.delta)
         futility = 0.0 if self.on_futility == "advise" else self.futility or 0.0

@@ -1,9 +1,9 @@
 """UCB_alpha (the paper's Algorithm 1): optimistic allocation, plain intervals for the decision.
 
-The next unit goes to `argmax mean + alpha * radius`; the test ends when one interval
-`mean +- radius` lies above every other. The proof is in docs/research/iid-rules.md; with the
-radius or the stop of a normal mixture it is in docs/research/mixture-rules.md, and for units
-whose outcomes keep coming (the paper's Algorithm 2) in docs/research/units.md.
+The next unit goes to `argmax mean + alpha * radius`; the test ends when one interval `mean +-
+radius` lies above every other. The proof is in docs/research/iid-rules.md; with the radius or the
+stop of a normal mixture it is in docs/research/mixture-rules.md, and for units with recurring
+outcomes (the paper's Algorithm 2) in docs/research/units.md.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class UCB(Rule):
       `Recurrent` outcomes there are two more: "alternative" is the paper's other radius, and
       "looks" decides at planned stages only.
     - `stop`: "mixture" decides by a normal mixture instead of by the intervals.
-    - `growth`: how many times later than the one before each planned stage of "looks" is.
+    - `growth`: the ratio of the times of two consecutive planned stages of "looks".
 
     >>> UCB(2).label
     'UCB_2'
@@ -91,7 +91,7 @@ class UCB(Rule):
         default="intervals", kw_only=True
     )
     growth: Annotated[
-        float | None, Option("With radius looks: how many times later the next look comes.")
+        float | None, Option("With radius looks: the ratio of the times of consecutive looks.")
     ] = field(default=None, kw_only=True, repr=False)
     kind: Literal["ucb"] = field(default="ucb", kw_only=True, repr=False)
 

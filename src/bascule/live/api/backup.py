@@ -39,7 +39,7 @@ from bascule.live.storage.schema import VERSION_TABLE, check_version, schema_pro
 ROWS_AT_ONCE = 5000
 
 COMPUTED = re.compile(r"\b(CHECK|GENERATED|AS|USING)\b", re.IGNORECASE)
-"""SQL keywords of computed columns and checks; a file with one of them in a table is refused."""
+"""SQL keywords of computed columns and checks; a file is refused if a table has one of them."""
 
 SESSIONS = "service_sessions"
 """Table of sign-in sessions, which are not restored: users sign in again."""
@@ -78,8 +78,8 @@ def write_copy(source: Connection, path: Path, experiment: int | None = None) ->
 def restore(path: str | Path, location: str) -> None:
     """Make a new store from a backup: a new SQLite file, or an empty PostgreSQL database.
 
-    Sessions of the dashboard are left out. Keys are those of the moment of the backup: one that was
-    revoked since is valid again.
+    Sessions of the dashboard are left out. API keys are as they were at the time of the backup: a
+    key that was revoked since is valid again.
     """
     is_file = "://" not in location
     if is_file and Path(location).exists():
@@ -110,8 +110,8 @@ def import_experiment(
 ) -> Experiment:
     """Copy an experiment from a backup or an exported store into a store, and return it.
 
-    `experiment` selects one if the file has several, and `name` gives it another name. It is
-    verified before anything is added.
+    `experiment` selects an experiment if the file has several, and `name` gives it another name.
+    The experiment is verified before anything is added.
     """
     with opened_copy(Path(path)) as source, source.reporting() as rows:
         numbers = {experiment.name: experiment.id for experiment in all_experiments(rows)}
@@ -139,7 +139,9 @@ def _chosen(names: Iterable[str], experiment: str | None) -> str:
         return experiment or listed[0]
     shown = ", ".join(listed) or "none"
     if experiment is None:
-        raise InputError("experiment", f"the file has {shown}: say which one to import")
+        raise InputError(
+            "experiment", f"the experiments of the file are {shown}: say which one to import"
+        )
     message = f"the file has no experiment {experiment!r:.60}: it has {shown}"
     raise InputError("experiment", message)
 
@@ -216,7 +218,7 @@ def opened_copy(path: Path) -> Iterator[Database]:
         with closing(Database(str(work), make=False, name=path.name)) as database:
             with database.reading() as connection:
                 if not check_version(connection, path.name):
-                    empty = "the file is empty: it is no backup or export of bascule's"
+                    empty = "the file is empty: it is not a backup or export of bascule"
                     lost = LOST_LOG.format(path.name)
                     raise InputError("file", lost if has_lost_log(work) else empty)
                 _check_tables(connection)

@@ -96,7 +96,7 @@ class ErasableStore(StoreContext):
             data = []
             for number, name in statements.fetch(connection, _WHERE, named, named, named):
                 if experiments is None or name in experiments:
-                    with naming_damage(name, "what it knows of the unit cannot be shown"):
+                    with naming_damage(name, "its data about the unit cannot be shown"):
                         data.append(_in_experiment(self, connection, number, name, named))
         return {"unit": named, "experiments": data}
 

@@ -72,8 +72,9 @@ class Experiment(ExperimentUnits):
     def status(self, *, diagnostics: bool = False) -> Status:
         """Return the status: arms, intervals, evidence, cost, and the decision or None.
 
-        Where the guarantee needs means that do not change in time, checks of drift are included.
-        With `diagnostics`, all are; they read the whole log, so they take longer the longer it is.
+        If the guarantee needs means that do not change in time, checks of drift are included. With
+        `diagnostics`, all diagnostics are included; they read the whole log, so they take longer
+        the longer it is.
         """
         if diagnostics:
             return replace(self.status(), diagnostics=self.diagnostics())
@@ -133,8 +134,8 @@ class Experiment(ExperimentUnits):
     def diagnostics(self, level: float = 0.01) -> tuple[Diagnostic, ...]:
         """Test for drift of the outcomes, and for a sample ratio mismatch.
 
-        Each gives false alarms in a share `level` of the tests; none is part of the decision. They
-        read the whole log, so they take longer the longer it is.
+        Each diagnostic gives false alarms in at most a share `level` of the tests, and does not
+        affect the decision. They read the whole log, so they take longer the longer it is.
         """
         self.settle()
         with self.store.reporting() as connection:
@@ -144,8 +145,8 @@ class Experiment(ExperimentUnits):
     def alarms(self, level: float = 0.01) -> tuple[Diagnostic, ...]:
         """Return the new alarms, and write each to the audit log once.
 
-        While a test runs, only diagnostics that are valid at any time raise alarms, since they are
-        looked at again and again; when it has ended, all do.
+        While a test runs, only diagnostics that are valid at any time raise alarms, because they
+        are looked at again and again; after its end, all diagnostics do.
         """
         alarms = raised(self.diagnostics(level), self.state in OPEN)
         return tuple(alarm for alarm in alarms if self._do(partial(put_into_log, diagnostic=alarm)))
@@ -183,10 +184,10 @@ class Experiment(ExperimentUnits):
         self._move("start", ("ready", "paused"), "running")
 
     def pause(self) -> int:
-        """Stop enrolling once the current block is full; return the number of places left in it.
+        """Stop enrolling once the open block is full; return the number of places left in it.
 
-        The next units that arrive fill these places, so that nobody can choose the moment at which
-        a place is filled whose arm may be known. Units in the test keep their arm, and their
+        The next units that arrive fill these places, because the arms of these places may be known,
+        and nobody may choose when they are filled. Units in the test keep their arm, and their
         outcomes count. docs/research/operators.md
         """
         return self._move("pause", ("running",), "paused")
@@ -202,8 +203,8 @@ class Experiment(ExperimentUnits):
     def knob(self, **named: float | None) -> None:
         """Change the rule's knob from the next unit or block on; the error guarantee stays valid.
 
-        Pass it by its name: `knob(tilt=5)` with Tilt, `knob(alpha=2)` with UCB, and for another
-        rule the name of that rule's knob. docs/research/live.md has the proof.
+        Pass the value by the name of the rule's knob: `knob(tilt=5)` with Tilt, `knob(alpha=2)`
+        with UCB. docs/research/live.md has the proof.
         """
         turned = {knob: value for knob, value in named.items() if value is not None}
         if len(turned) != 1:
@@ -217,8 +218,8 @@ class Experiment(ExperimentUnits):
     def set_share(self, share: float) -> int:
         """Set the share of the traffic to admit, from the next block on; enrolled units remain.
 
-        A schedule (`ramp`) ends. Return how many places of the open block are left, which the next
-        units fill at the previous share. docs/research/enrolment.md
+        This ends a schedule (`ramp`). Return how many places of the open block are left: the next
+        units fill these at the previous share. docs/research/enrolment.md
         """
         return int(self._do(lambda work: change.set_share(work, share)))
 
@@ -229,7 +230,7 @@ class Experiment(ExperimentUnits):
         second in all others. Their outcomes stay with the arm that they were assigned.
 
         With three or more arms all pairs are judged more strictly from the first drop on, and arms
-        that were beaten by less come back (docs/research/ends.md).
+        come back that are not beaten at the stricter level (docs/research/ends.md).
         """
         self._do(lambda work: change.drop_arm(work, arm, to))
 

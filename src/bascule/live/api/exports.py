@@ -58,9 +58,9 @@ def export(
 
     Outcomes of other metrics than the primary one go to `NAME-outcomes-METRIC`, one file each.
 
-    `form` is "csv", "parquet" or "store", which writes `NAME.db`, a store with all that there is of
-    this experiment, which `Store.import_experiment` takes. With `spreadsheet` text that a
-    spreadsheet would take for a formula gets an apostrophe before it, in CSV.
+    `form` is "csv", "parquet" or "store". The last writes `NAME.db`, a store with all data of this
+    experiment, for `Store.import_experiment`. With `spreadsheet`, text in CSV that a spreadsheet
+    would take for a formula gets an apostrophe before it.
     """
     if form not in ("csv", "parquet", "store"):
         raise invalid(f'form must be "csv", "parquet" or "store" (got {form!r})')
@@ -113,11 +113,11 @@ def some_rows(
     names: bool = True,
     metric: str | None = None,
 ) -> tuple[list[tuple[Any, ...]], tuple[int, ...] | None]:
-    """Return a page of assignments or outcomes, and the key after which the next one starts if any.
+    """Return a page of assignments or outcomes, and the key after which the next page starts.
 
-    Times are written as text. Outcomes are those of a metric, the primary one if none is named.
-    Without `names`, units have numbers in place of their names, the same in both tables, and events
-    have no ids.
+    The key is None after the last page. Times are written as text. Outcomes are those of a metric,
+    the primary one if none is named. Without `names`, units have numbers in place of their names,
+    the same in both tables, and events have no ids.
 
     >>> import bascule as bs
     >>> week = bs.Measure("7d", "any")

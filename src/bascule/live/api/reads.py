@@ -39,8 +39,8 @@ _LINKED_ARMS = (
 class Summary:
     """An experiment as it was when it was last read from the store.
 
-    `served` has the evaluation that the units of each arm get, and `oldest` is the time at which
-    the oldest unit that has not counted yet was enrolled.
+    `served` has the evaluation for the units of each arm. `oldest` is when the oldest unit that has
+    not counted yet was enrolled.
     """
 
     test: Experiment

@@ -144,9 +144,9 @@ class Store(ErasableStore):
     ) -> dict[str, str | None]:
         """Link two names of one person in all open experiments; return their common arm in each.
 
-        With `experiments`, only in these. Call it at every sign-in, since an experiment that is
-        created later does not know of the link. If an experiment cannot be read, it raises
-        `InputError` after the names are linked in all others.
+        With `experiments`, they are linked only in these. Call it at every sign-in, since an
+        experiment that is created later does not know of the link. If an experiment cannot be read,
+        it raises `InputError` after the names are linked in all others.
         """
         with self.reading() as connection:
             tests = [
@@ -244,7 +244,8 @@ class Store(ErasableStore):
     ) -> Experiment:
         """Verify an experiment in a backup or exported store, add it to this store, and return it.
 
-        `experiment` selects one if the file has several, and `name` gives it another name.
+        `experiment` selects an experiment if the file has several, and `name` gives it another
+        name.
         """
         return import_experiment(self, path, experiment, name)
 
@@ -294,7 +295,7 @@ class Store(ErasableStore):
 def opened_store(location: str, actor: str) -> Iterator[Store]:
     """Open a store for a `with` block; if the block fails, remove the file if it is new and empty.
 
-    A mistake in a command must not leave an empty store behind; one with anything in it stays.
+    A mistake in a command must not leave an empty store behind; a store with data stays.
     """
     is_new = "://" not in location and not Path(location).exists()
     with Store(location, actor) as store:

@@ -66,8 +66,8 @@ class Calls(Handle):
     """Methods of an experiment; each makes a `Reply`, which `send` runs at once or queues.
 
     A reply has its result already if no transaction is needed: for a unit whose arm this program
-    remembers. A mistake in the call, such as an empty name, raises at once; an error of the
-    transaction is that of the reply.
+    remembers. A mistake in the call, such as an empty name, raises an error at once; an error of
+    the transaction is raised when the result of the reply is read.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
@@ -102,11 +102,11 @@ class Calls(Handle):
 
         A unit keeps the arm that it was assigned, until the winner is released to everyone, its arm
         is dropped, or the test is stopped for an arm. A test that takes no new units (paused, full,
-        ended) answers with the winner or the control, and such a unit is not in the test; with
-        `strict` that is an error. `evaluate` says which of these it was. `context` has the unit's
-        attributes for the targeting rule of the test's audience, if it has one. `covariates` are
-        those of the design, as far as they are known: `{"spend_before": 12.5}`. The first call for
-        a unit counts; a unit that came without one counts with its `missing`.
+        ended) answers with the winner or the control, and the unit is not in the test; with
+        `strict` it raises an error instead. `evaluate` also says why a unit gets its arm. `context`
+        has the unit's attributes for the targeting rule of the test's audience, if it has one.
+        `covariates` are those of the design, as far as they are known: `{"spend_before": 12.5}`.
+        The first call for a unit counts; a unit that came without one counts with its `missing`.
 
         Callers in many threads share transactions. A unit that this program has seen before is
         answered from memory; a change by another program reaches it within a second.
@@ -191,9 +191,9 @@ class Calls(Handle):
         """Link two names of one person, such as a visitor who signs in; return their common arm.
 
         Both names keep the arm that the first of them was assigned, and are one unit from now on:
-        their outcomes count for it. None if neither has an arm yet; the first to come gets one for
-        both. Where the two had different arms, what the later one reported so far stays with its
-        arm, and other programs follow within a second.
+        their outcomes count for it. If neither has an arm yet, None is returned; the first of them
+        to be assigned gets an arm for both. If the two had different arms, the outcomes of the
+        later one so far stay with its own arm, and other programs follow within a second.
 
         >>> import bascule as bs
         >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
@@ -231,7 +231,7 @@ RECORDED_AT_ONCE, EXCLUDED_AT_ONCE = 5000, 5000
 """Maximum number of outcomes in a transaction, and default number of excluded ones on a page."""
 
 MOST_ROWS = 2**62
-"""Limit of a query that is to return all rows; no table has as many."""
+"""Limit of a query that is to return all rows; no table has this many."""
 
 EXCLUDED = ("unit", "value", "at", "received", "event", "reason", "detail", "metric")
 """The fields of an excluded outcome."""
@@ -296,16 +296,17 @@ class ExperimentUnits(Handle):
     ) -> Receipt:
         """Record an outcome, or exclude it with a reason; its `id` makes a retry harmless.
 
-        Without the name of a `metric` it is an outcome of the primary one. Metrics of one request
-        may share its id, and once one of them has named the unit, the others may leave it out.
+        Without the name of a `metric` it is an outcome of the primary one. Outcomes of one request
+        in several metrics may share its id; once one of them has named the unit, the others may
+        leave the name out.
         """
         return self.record_many([(unit, value, at, id, metric)])[0]
 
     def record_many(self, outcomes: Outcomes) -> list[Receipt]:
         """Record many outcomes and return their receipts in order.
 
-        Each is (unit, value), (unit, value, at), (unit, value, at, id) or (unit, value, at, id,
-        metric).
+        An outcome is (unit, value), (unit, value, at), (unit, value, at, id) or (unit, value, at,
+        id, metric).
         """
         receipts: list[Receipt] = []
         events = [*map(event_of, outcomes)]
@@ -336,7 +337,7 @@ class ExperimentUnits(Handle):
     def excluded_counts(self) -> dict[str, int]:
         """Return, by reason, the number of outcomes that were excluded or capped at a limit.
 
-        Those that came after the list was full are "not listed".
+        Outcomes that came after the list was full are "not listed".
         """
         with self.store.reading() as connection:
             counts: dict[str, int] = dict(map(tuple, fetch(connection, _COUNTS, self.id)))
@@ -351,7 +352,7 @@ class ExperimentUnits(Handle):
 
     @property
     def values(self) -> tuple[Any, ...] | None:
-        """Values of the arms, in their order; None where none were given."""
+        """Values of the arms, in the order of the arms; None if none were given."""
         return self._loaded().delivery.values
 
     @property

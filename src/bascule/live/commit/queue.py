@@ -1,9 +1,9 @@
 """Group commit: the requests of callers, and the queue that runs many in one transaction.
 
 A caller that blocks and finds the queue empty writes its group itself, so that a single caller
-never waits for a thread. All that are queued meanwhile, and those that nobody blocks for, are
-written by a thread of the queue. Before it writes, it waits a moment for more callers if the last
-group had several.
+never waits for a thread. A thread of the queue writes the requests that are queued meanwhile, and
+those that nobody blocks for. Before it writes, it waits a moment for more callers if the last group
+had several.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ class Reply(Generic[Result]):
     """A caller's request to an experiment, and its result once its transaction is on disk.
 
     `job` gives a result for each of the `items`, and `read` converts these to the result of the
-    call. `actor` is the name for the audit log, where it is not the store's.
+    call. `actor` is the name for the audit log, if it is not that of the store.
 
-    Wait for it with `result()` in a thread, or with `await` in a coroutine. If a waiting caller is
-    cancelled, the request is still carried out.
+    Wait for the result with `result()` in a thread, or with `await` in a coroutine. If a waiting
+    caller is cancelled, the request is still carried out.
 
     >>> import asyncio, bascule as bs
     >>> async def serve(test):
@@ -150,7 +150,7 @@ def _resolve(futures: list[Future[None]]) -> None:
 
 LARGEST_GROUP, LARGEST_HEAVY = 512, 64
 """Maximum number of items in a group besides its first heavy job, and with other heavy jobs, so
-that whoever comes while it is written waits little."""
+that callers who come while it is written do not wait long."""
 
 LIGHT = 8
 """Jobs with at most this many items are light, and go before heavier ones."""
@@ -210,8 +210,8 @@ def next_group(queue: list[Reply[Any]], light_only: bool = False) -> Group:
 class CommitQueue:
     """A queue that runs its jobs in groups, one group at a time.
 
-    `work` runs the jobs of a group: their results are on disk when it returns, or it raises.
-    `check_open` raises where nothing can be written any more.
+    `work` runs the jobs of a group: their results are on disk when it returns, or it raises an
+    error. `check_open` raises an error if nothing can be written any more.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Run the jobs of a group in one transaction, and keep assignments in memory.
 
-Most units then need no query. An assignment never changes, so what is remembered stays true,
-whatever other programs do; only the release of all units and the deletion of the experiment
-overrule it.
+Most units then need no query. An assignment never changes, so a remembered assignment stays true
+whatever other programs do; only a release to everyone and the deletion of the experiment overrule
+it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ ENTRY_BYTES = 100
 class Memory:
     """Cache of the arms of recently seen units, by experiment.
 
-    Beyond the maximum, the oldest units of the experiment that takes most bytes are forgotten.
+    If the maximum is exceeded, the oldest units of the experiment that takes most bytes are
+    forgotten.
 
     >>> memory = Memory(most_bytes=400)
     >>> memory.learn(1, {"u": 0, "v": None, "w": 1, "x": 0})
@@ -265,7 +266,7 @@ class Runner:
             loaded, database_time = load(connection, experiment, name, known, lock=True)
             now = self.guard.now(loaded.state.clock, database_time)
         except (InputError, StoreError) as error:
-            # The experiment is gone, or the clock is wrong for it: the rest of the group goes on.
+            # The experiment is gone, or the clock is wrong for it: only its jobs fail.
             if isinstance(error, InputError):
                 self.memory.forget(experiment)
             for reply in chain.from_iterable(jobs.values()):

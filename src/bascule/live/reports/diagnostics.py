@@ -128,8 +128,9 @@ def _waiting(
 def _lacking(stored: Loaded, level: float) -> Iterator[Diagnostic]:
     """Test, for each metric, whether values are missing as often in every arm as in the control.
 
-    Given which places of a block have no value, each order of its arms is equally likely, unless
-    the arm matters: the comparison is valid at any time. Too few values are counted, not tested.
+    If arms do not affect which values are missing, then given the places of a block without a
+    value, all orders of its arms are equally likely: so the comparison is valid at any time. The
+    share of values that are needed is only compared, not tested.
     """
     design, statistics = stored.design, stored.state.statistics
     if not isinstance(statistics, Statistics) or not statistics.units:
@@ -167,7 +168,8 @@ def _lacking(stored: Loaded, level: float) -> Iterator[Diagnostic]:
 def raised(diagnostics: Iterable[Diagnostic], is_open: bool) -> list[Diagnostic]:
     """Return the diagnostics that raise an alarm.
 
-    While a test runs they are looked at again and again, so only those valid at any time do.
+    While a test runs, diagnostics are looked at again and again, so only those that are valid at
+    any time raise an alarm.
     """
     return [
         diagnostic
@@ -177,7 +179,7 @@ def raised(diagnostics: Iterable[Diagnostic], is_open: bool) -> list[Diagnostic]
 
 
 def put_into_log(work: UnitOfWork, diagnostic: Diagnostic) -> bool:
-    """Add an alarm to the audit log, unless it is there; return whether it is new."""
+    """Add an alarm to the audit log, unless it is already there; return whether it is new."""
     if diagnostic.name in alarms_by_test(work.connection).get(work.before.id, ()):
         return False
     work.log("alarm", name=diagnostic.name, message=diagnostic.message, p_value=diagnostic.p_value)

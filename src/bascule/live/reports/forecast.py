@@ -1,7 +1,7 @@
 """Forecasts of a live test: the effect of changing its rule's knob, and the cost of an even split.
 
-A forecast assumes that the true differences equal the present estimates. At another value of the
-knob, the time left changes in the same proportion as the duration of the whole test.
+A forecast assumes that the true differences equal the present estimates. If the knob has another
+value, the time left changes in the same proportion as the duration of the whole test.
 """
 
 from __future__ import annotations
@@ -156,8 +156,8 @@ def even_split(
     """Return the prediction of a whole test with an even split, up to its decision or cap on units.
 
     It uses the current means. `waiting` is the number of further units enrolled until the windows
-    of the deciding units close. None if the rule has no even split, or if theory has no
-    prediction, as for tests with guardrails.
+    of the deciding units close. The result is None if the rule has no even split, or if theory has
+    no prediction, as for tests with guardrails.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
@@ -217,7 +217,8 @@ def lead(
     into = [name for i, name in enumerate(design.arms) if i not in statistics.out]
     shares = dict.fromkeys(into, 1.0)
     rivals, nearest = dict.fromkeys(into, 0), dict.fromkeys(into, math.inf)
-    # A bound at the largest possible difference says nothing; a search finds it nearly exactly.
+    # A bound at the largest possible difference tells nothing. The search for a bound finds it with
+    # a small error, so that bounds this near count as it.
     known_from = -(design.outcome.high - design.outcome.low) * (1.0 - 1e-9)
     for effect in effects:
         sides = (

@@ -120,12 +120,11 @@ def _held(waits: Sequence[str]) -> str:
 class RolloutStatus:
     """Progress of a guarded rollout.
 
-    `traffic` is the share of all traffic that is in the test now, and `part` is the part of it that
-    gets any new version in the next block; None if there are no blocks. `next_traffic` is the share
-    of the next step of the ramp, due in `next_days` days (0 while the step is held); both are None
-    after the last step.
-    `open` are the guardrails that have not found a new version within their margins yet, and `held`
-    says which values are missing.
+    `traffic` is the share of all traffic that is in the test now, and `part` is the part of this
+    traffic that gets any new version in the next block (None if there are no blocks).
+    `next_traffic` is the share of the next step of the ramp, due in `next_days` days (0 while the
+    step is held); both are None after the last step. `open` are the guardrails that have not found
+    a new version within their margins yet, and `held` says which values are missing.
     """
 
     version: str

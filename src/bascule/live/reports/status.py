@@ -69,12 +69,12 @@ class ArmStatus:
     """Status of an arm: its units, how many of them have counted, and their mean and interval.
 
     `low` and `high` are the interval that the rule compares; tests in blocks compare pairs of arms
-    and have none. `part` is "active", "beaten" (dropped by the rule), "harmful" (by a guardrail)
-    or "dropped" (by hand). `clipped` is the number of units whose outcome lay beyond the limits
-    and counts as the nearest one. `coverage` is the share of the compared units that have a value
-    of the primary metric; None if no value can be missing. `needed` is the number of counted units
-    from which on the arm's unknown spread is estimated; None where it is known or estimated
-    already, and while all outcomes are equal.
+    and have none. `part` is "active", "beaten" (dropped by the rule), "harmful" (by a guardrail) or
+    "dropped" (by hand). `clipped` is the number of units whose outcome lay beyond the limits and
+    counts as the nearest one. `coverage` is the share of the compared units that have a value of
+    the primary metric; None if no value can be missing. `needed` is the number of counted units
+    from which on the arm's unknown spread is estimated; it is None if the spread is known or
+    estimated already, and while all outcomes are equal.
     """
 
     name: str
@@ -114,7 +114,8 @@ class Status(Reported):
     """Differences of all pairs of arms, treatment minus control; of two treatments the later minus
     the earlier one."""
     contrasts: tuple[Contrast, ...]
-    """Each treatment minus the control, in outcome units and relative to the control's mean."""
+    """Differences of each treatment minus the control, in outcome units and relative to the
+    control's mean."""
     evidence: float
     """Progress towards a decision: at 1 the intervals of the leader's differences exclude 0."""
     leader: str | None
@@ -364,7 +365,7 @@ def _arms(
 
 
 def _needed(design: Design, statistics: AnyStatistics) -> list[int | None]:
-    """Return the units that each arm still lacks an estimate of its spread for; None for others."""
+    """Return the units that each arm needs before its spread is estimated, or None."""
     if not design.outcome.estimated or not isinstance(statistics, Statistics):
         return [None] * len(design.arms)
     arms = [arm.linearised for arm in statistics.arms]
@@ -395,8 +396,8 @@ def _contrasts(
 ) -> tuple[Contrast, ...]:
     """Return each arm minus the control; once the test has ended, with an unbiased estimate.
 
-    If the calendar announced the decision later, the difference itself is not biased upwards:
-    `phase` is then that of a running test.
+    If the decision was announced later because of the calendar, the difference itself is not biased
+    upwards: pass "running" as `phase` then.
     """
     if not isinstance(statistics, Statistics):
         return contrasts(design, effects, None, mean)

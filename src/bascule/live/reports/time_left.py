@@ -1,6 +1,6 @@
 """The time left of a live test: an estimate with a range, in units and in days.
 
-It is the only estimate of the time left: headline, costs and forecasts for the knob use it.
+There is only this estimate of the time left: the headline, costs and forecasts for the knob use it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ TELLING = 10
 """Minimum number of counted units of each arm for an estimate of the time left."""
 
 SIDE = 1.28
-"""Half-width, in standard errors, of the range of a horizon that an estimated variance sets."""
+"""Half-width, in standard errors, of the range of a horizon that depends on an estimated
+variance."""
 
 EVIDENCE = 0.3
 """Minimum progress towards a decision for an estimate without a horizon; with less, differences are

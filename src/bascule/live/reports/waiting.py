@@ -40,9 +40,10 @@ class Waiting:
     """Units that have not counted yet, and the oldest of them, which must count before the others.
 
     `until` is when the conversion window of the oldest unit ends, and `last` when that of the
-    newest ends; both are None if units count when they report. If `is_enough`, no unit is enrolled
-    until then. `is_held` says that the oldest unit holds up the test: it has had a large part of
-    the test's time to report. `metrics` are the metrics that it has to report, if several.
+    newest unit ends; both are None if units count when they report. If `is_enough`, no unit is
+    enrolled before these units have counted. `is_held` says that the oldest unit holds up the test:
+    it has had a large part of the test's time to report. `metrics` are the metrics that it has to
+    report, if several.
     """
 
     units: int
@@ -190,7 +191,8 @@ def was_withheld(state: ExperimentState) -> bool:
 def announced_advantages(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
     """Return the arms' advantages over each other when a withheld decision was announced.
 
-    They are not cut off at the decision, and lie within the range that the outcomes allow.
+    They are not cut off at 0 in favour of the winner, and lie within the range that the outcomes
+    allow.
     """
     most = design.outcome.high - design.outcome.low
     return tuple(

@@ -33,9 +33,9 @@ class FullError(InputError):
 class Placed(NamedTuple):
     """Assignments of consecutive units, the state after them, and the blocks dealt for them.
 
-    They are kept as columns: `arms`, the probabilities of these (`chances`), and the numbers of
-    their blocks (`deals`). If there are fewer than asked for, `full` says why. `used` has the data
-    that determined the sizes of the blocks, in tests with early signals.
+    They are kept as columns: the arms, the probabilities of these arms (`chances`), and the numbers
+    of the blocks (`deals`). If there are fewer assignments than asked for, `full` says why. `used`
+    has the data that determined the sizes of the blocks, in tests with early signals.
     """
 
     arms: list[int]

@@ -195,7 +195,7 @@ def with_knob(design: Design, knob: str, value: float) -> Design:
     has = design.rule.knob
     if has is None or has.name != knob:
         remedy = "it has none" if has is None else f"its knob is {has.name}"
-        raise InputError(knob, f"{knob} is no knob of {design.rule.label}: {remedy}")
+        raise InputError(knob, f"{knob} is not a knob of {design.rule.label}: {remedy}")
     return replace(design, rule=design.rule.with_knob(value))
 
 

@@ -177,7 +177,7 @@ def event_of(event: tuple[Any, ...] | Event) -> Event:
     Event(unit='user-42', value=1.0, at=None, id=None, exposed=True, metric=None)
     """
     if isinstance(event, Event):
-        # Such an event was made here, or by the service from a checked request.
+        # An `Event` was created by this function, or by the service from a checked request.
         return event
     if not isinstance(event, (tuple, list)) or not 2 <= len(event) <= 5:
         raise InputError(

@@ -47,8 +47,8 @@ Reason = Literal[
 ]
 """Reasons why outcomes are excluded; `clipped` outcomes count as the nearest limit.
 
-Outcomes of units that were `not exposed` to their arm count too: without them, the comparison
-would be of the units that each arm reached, not of the arms.
+Outcomes of units that were `not exposed` to their arm count too: without them, the units that each
+arm reached would be compared, and not the arms.
 """
 
 
@@ -102,7 +102,7 @@ class Receipt:
 
     @property
     def is_rejected(self) -> bool:
-        """Whether the outcome does not count and is no duplicate of one that does."""
+        """Whether the outcome does not count, and is not a duplicate of one that counts."""
         return not self.accepted and self.reason != "duplicate"
 
 
@@ -151,13 +151,14 @@ def _judge_pair(design: Design, value: object) -> Receipt:
         )
         return Receipt(False, "not a number", detail)
     if not design.outcome.pairs:
-        detail = f"a pair, {tuple(value)!r}, is recorded for a metric that is no ratio"
+        detail = f"a pair, {tuple(value)!r}, is recorded for a metric that is not a ratio"
         return Receipt(False, "not a number", detail)
     if value.denominator < 0.0:
         return Receipt(False, "not a number", f"a negative denominator, {value.denominator!r}")
     if design.outcome.is_share and not 0.0 <= value.numerator <= value.denominator:
         detail = (
-            f"{tuple(value)!r} is no share: the numerator must lie between 0 and the denominator, "
+            f"{tuple(value)!r} is not a share: the numerator must lie between 0 and the "
+            "denominator, "
             "as in (1, 1) for a good answer and (0, 1) for a bad one"
         )
         return Receipt(False, "out of range", detail)
@@ -355,7 +356,7 @@ def heard_after_erasure(design: Design, arrived: float, heard: float, time: floa
 
 
 def used_by(design: Design, state: ExperimentState) -> Used | None:
-    """Return what sets the next block's size, to be stored with it; None without early signals."""
+    """Return the inputs that set the next block's size, to store with it; None without signals."""
     if not design.procedure.uses_signals:
         return None
     knob = design.rule.knob

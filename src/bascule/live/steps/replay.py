@@ -26,7 +26,7 @@ from bascule.live.storage.state import ExperimentState
 
 
 class ManualChange(NamedTuple):
-    """A change of a knob or removal of an arm, and the progress of the test when it was made.
+    """A change of a knob or a removal of an arm, and the progress of the test at that time.
 
     `deal` is the last block that was dealt by then, and `handed` how many of its slots were handed
     out. `by_harm` is true if a guardrail has removed the arm.
@@ -88,7 +88,8 @@ class Replay:
     ) -> Replay:
         """Return the replay after one more unit, which may begin a block or have an event.
 
-        All units may be enrolled before the first one is counted, or the other way round.
+        Units are enrolled and counted independently: all units may be enrolled before the first one
+        is counted.
         """
         enrolment = self.state.enrolment
         assigned = [units + (i == arm) for i, units in enumerate(enrolment.assigned)]
@@ -144,7 +145,7 @@ class Replay:
     def changed(self, before: float = math.inf) -> Replay:
         """Return the replay after all manual changes that were made by this point.
 
-        Changes are left out from the first one that was made after block `before` was dealt.
+        The changes that were made after block `before` was dealt are left for later.
         """
         now = self
         while now.changes and now.changes[0].after <= now.state.progress:

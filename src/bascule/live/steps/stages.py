@@ -44,7 +44,8 @@ def check_live(design: Design) -> None:
     if design.measure is None and design.reports is None:
         raise InputError(
             "measure",
-            "a live test needs a measure, or a unit that never reports would hold up all others: "
+            "a live test needs a measure, because otherwise a unit that never reports "
+            "would hold up all others: "
             f"give the conversion window, as {_example(design)}, or reports, as "
             'reports="always", --reports always or in JSON "reports": "always", if every unit '
             "reports an outcome, also where it is 0",
@@ -77,13 +78,13 @@ def _check_missing(design: Design) -> None:
             raise InputError(
                 "coverage",
                 f'a period without events counts as a value that nobody measured with "'
-                f'{measure.aggregate}", and how many there are is not known: use "sum", or give '
+                f'{measure.aggregate}", and their number is not known: use "sum", or give '
                 "coverage=0 to accept any number of them",
             )
         if measure.missing == "exclude" and not name:
             raise invalid(
                 'missing="exclude" is for metrics beside the primary one: every unit counts in the '
-                "primary metric, so give the number that one without a value counts as",
+                "primary metric, so give the number as which a unit without a value counts",
             )
         if measure.missing == "exclude" and design.procedure.assigns != "blocks":
             raise invalid(f'missing="exclude" needs tilted blocks (got {design.rule.label})')

@@ -25,7 +25,7 @@ class StoredSignals(NamedTuple):
 
 
 class Used(NamedTuple):
-    """What sets the sizes of a block: the number of counted units, the knob and early signals."""
+    """The inputs that set a block's sizes: number of counted units, knob and early signals."""
 
     folded: int
     knob: float

@@ -1,4 +1,4 @@
-"""Layers and holdouts: who gets into a new experiment, given the store's other experiments."""
+"""Layers and holdouts: which units a new experiment may have beside others of the store."""
 
 from __future__ import annotations
 

@@ -258,7 +258,7 @@ class Rows(NamedTuple):
         execute(self.connection, _ADD_LINK, (self.experiment, unit, identity))
 
     def find_deals(self, first: int, last: int) -> dict[int, Deal]:
-        """Return the blocks from `first` to `last`, and maybe some around them, by number."""
+        """Return the blocks from `first` to `last`, and others of their rows, by number."""
         rows = [*self._read(_RUN, first), *self._read(_RUNS_AFTER, first, last)]
         return {deal.number: deal for row in rows for deal in run_from_json(*row)}
 

@@ -1,6 +1,7 @@
 """The tables of a store, the same on SQLite and PostgreSQL; the service's tables come last.
 
-They are created in an empty database; one of another version or program is never changed.
+Tables are created only in an empty database; a database of another version or program is never
+changed.
 
 Times are seconds since 1970-01-01 in UTC. Arms are counted from 0, and so are the units of a test.
 """
@@ -95,7 +96,8 @@ DIALECTS = {
 """The SQL that replaces each placeholder of the schema, by database.
 
 `NUMBERED` rows never reuse the number of a deleted row: a handle on a deleted experiment must not
-find another one. Rows `BY_KEY` are stored in key order without a row id: a third less to write.
+find another one. `BY_KEY` rows are stored in the order of their keys without a row id, so that a
+third less is written.
 """
 
 COLUMNS = {
@@ -203,7 +205,7 @@ _TRIGGERS = {
 
 
 def stored_version(connection: Connection, name: str) -> str | None:
-    """Return the version of a database's tables, None if it is empty; raise if it is no store."""
+    """Return the version of a store's tables, None if it is empty; raise for other databases."""
     tables = set(inspect(connection).get_table_names())
     if VERSION_TABLE in tables:
         asked = f"SELECT * FROM {VERSION_TABLE}"  # nosec B608: the name is a constant

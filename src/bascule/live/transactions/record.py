@@ -214,13 +214,13 @@ def _judged(
         return timely, number, at
     if design.measure is None and (number, metric) in answered:
         of = "" if metric is None else f" of {metric}"
-        return Receipt(False, "second outcome", f"its unit has an outcome{of} already"), number, at
+        return Receipt(False, "second outcome", f"its unit already has an outcome{of}"), number, at
     return ACCEPTED, number, at
 
 
 def _no_metric(design: Design, metric: str) -> str:
     names = ", ".join(metric.name for metric in design.metrics)
-    known = f"it has {PRIMARY}, {names}" if names else "it has none but the primary one"
+    known = f"it has {PRIMARY}, {names}" if names else "it has only the primary metric"
     return f"metric {metric!r:.60} is not in the design: {known}"
 
 

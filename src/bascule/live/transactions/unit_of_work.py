@@ -97,7 +97,7 @@ class UnitOfWork:
         # An assignment never changes.
         self.arms = dict(zip(units, map(self._remembered.get, units), strict=True))
         if not self.state.names.links and len(self._remembered) == self.before.state.units:
-            # All units of the test are remembered, so all others are new.
+            # All units of the test are in memory, so all other units are new.
             return
         unread = [unit for unit, arm in self.arms.items() if arm is None]
         if unread:

@@ -24,7 +24,7 @@ Alpha = Annotated[
 ]
 Growth = Annotated[
     float,
-    Option("How many times later the next look comes.", flag="look_growth", limits=(1, math.inf)),
+    Option("Ratio of the times of consecutive looks.", flag="look_growth", limits=(1, math.inf)),
 ]
 
 BERNSTEIN, BOUNDED_UNITS, MEANS, TOTAL = range(4)

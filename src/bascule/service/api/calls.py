@@ -26,7 +26,8 @@ from bascule.service.settings import LARGE
 JSON = "application/json"
 
 MOST_ENTRIES, MOST_FIELDS_EACH = 3000, 20
-"""Maximum number of entries of a JSON body, and of further ones for each item of a long list."""
+"""Maximum numbers of entries: of a JSON body, and of further entries for each item of a long
+list."""
 
 MOST_COMMAS = {False: 20_000, True: 150_000}
 """Maximum number of commas of a JSON body: for models without, and with, a long list."""
@@ -64,7 +65,8 @@ async def read(
 def take(model: type[Body], data: object) -> Body:
     """Validate plain data as a model, or raise a `Problem` that names the first invalid field.
 
-    A body that has another shape is 400; one of the right shape whose values make no sense, 422.
+    The status is 400 for a body of the wrong shape, and 422 for a body of the right shape with
+    unusable values.
     """
     try:
         return checked(model, data)
@@ -153,8 +155,8 @@ async def answer_long(
 ) -> Response:
     """Answer with the result of a call that may read a whole log, made in a thread.
 
-    The answer is written in the thread of the call: to write a long one would hold up all others
-    on the event loop.
+    The answer is encoded in the thread of the call: on the event loop, a long answer would hold up
+    all others.
     """
 
     def write() -> Response:
@@ -180,7 +182,7 @@ async def change(
             return await calls_of(request).short(function, *arguments, **named)
         except InputError as problem:
             if caller.is_limited and problem.field in ("holdout", "layer"):
-                # The original message names another test, which this caller's key does not cover.
+                # The original message names another test, which this caller may not know of.
                 words = f"another test has this {problem.field} with other units: give another"
                 raise InputError(problem.field, words, kind=problem.kind) from None
             raise

@@ -69,8 +69,8 @@ async def show_all(
 ) -> Response:
     """List tests with their statuses, the oldest first, 100 on a page.
 
-    `total` is how many there are, and `next` the page that follows, if one does. With `search`,
-    only those whose name and description have all of its words.
+    `total` is the number of tests, and `next` the number of the next page, if there is one. With
+    `search`, only tests are listed whose name or description has all of its words.
     """
     directory: ExperimentCache = request.app.state.directory
 
@@ -135,7 +135,7 @@ CHANGES: dict[str, tuple[str, type[models.Model] | None, Callable[..., tuple[Any
         lambda test, _: (test.pause,),
     ),
     "release": (
-        "After the decision: everyone gets the winner, also who was in another arm.",
+        "After the decision: everyone gets the winner, also units of other arms.",
         None,
         lambda test, _: (test.release,),
     ),
@@ -145,7 +145,7 @@ CHANGES: dict[str, tuple[str, type[models.Model] | None, Callable[..., tuple[Any
         lambda test, body: (test.stop, body.to),
     ),
     "knob": (
-        "Turn the knob, from the next unit or the next block on; the guarantee stays.",
+        "Change the knob, from the next unit or the next block on; the guarantee stays.",
         models.KnobChange,
         lambda test, given: (partial(test.knob, **given.model_extra),),
     ),
@@ -155,7 +155,7 @@ CHANGES: dict[str, tuple[str, type[models.Model] | None, Callable[..., tuple[Any
         lambda test, given: (test.drop_arm, given.arm, given.to),
     ),
     "share": (
-        "Let another share of the traffic get in from the next block on; units in it stay.",
+        "Set the share of the traffic that gets in, from the next block on; enrolled units stay.",
         models.Share,
         lambda test, given: (test.set_share, given.share),
     ),
@@ -248,7 +248,7 @@ def experiment_data(test: Experiment, created: float) -> dict[str, Any]:
 
 
 def time_text(seconds: float) -> str:
-    """Format a stored time; one outside the range of `datetime` is given as seconds since 1970.
+    """Format a stored time; a time outside the range of `datetime` is given in seconds since 1970.
 
     >>> time_text(0.0), time_text(-1e12)
     ('1970-01-01T00:00:00+00:00', '-1000000000000.0 s after 1970-01-01')

@@ -1,4 +1,4 @@
-"""`/healthz`, `/readyz` and `/metrics`: for those who operate the service."""
+"""`/healthz`, `/readyz` and `/metrics`, for operators of the service."""
 
 from __future__ import annotations
 

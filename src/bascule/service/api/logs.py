@@ -146,8 +146,8 @@ async def _in_pages(
 ) -> Response:
     """Stream an answer page by page, each written in a thread to spare memory and the event loop.
 
-    `page_of` gives a page after a place in the rows, None at first, and the place after it. If
-    the first fails, the request is refused.
+    `page_of` takes a place in the rows (None at first), and returns the page from there on and the
+    place after it. If the first page fails, the request is refused.
     """
     calls = calls_of(request)
     first, after = await calls.long(page_of, None)

@@ -1,7 +1,7 @@
 """OFREP, the OpenFeature Remote Evaluation Protocol: tests are flags whose value is a unit's arm.
 
-Evaluating one flag enrols the unit. Evaluating all never does: a page load must not put a user into
-every test.
+Evaluating one flag enrols the unit. Evaluating all flags enrols nobody: a page load must not put a
+user into every test.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ KNOWN = {
 async def evaluate(request: Request) -> Response:
     """Evaluate one flag, and enrol the unit if it is new.
 
-    Attributes of the context that have the name of a covariate of the design are taken as such.
+    Attributes of the context with the name of a covariate of the design are the unit's covariates.
     """
     key = request.path_params["key"]
     await client(request)
@@ -75,7 +75,7 @@ async def evaluate(request: Request) -> Response:
     openapi_extra={"parameters": [KNOWN], **body(models.EvaluationRequest)},
 )
 async def evaluate_all(request: Request) -> Response:
-    """Evaluate the flags of all tests in which the unit is already; it is enrolled in none."""
+    """Evaluate the flags of all tests in which the unit is already; enrol it in no others."""
     caller = await client(request)
     unit, _ = await _context(request)
     entries: list[Summary] = await request.app.state.directory.all()

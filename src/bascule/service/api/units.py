@@ -78,7 +78,7 @@ async def assign(request: Request) -> Response:
 async def link(request: Request) -> Response:
     """Link two names of one person in all open tests that the key is valid for, at a sign-in.
 
-    A test that is created later knows nothing of it, so call it at every sign-in.
+    A test that is created later does not know of the link, so call this at every sign-in.
     """
     caller = await client(request)
     body = await read(request, models.Link)
@@ -87,7 +87,7 @@ async def link(request: Request) -> Response:
     # the reading of keys, and one link at a time, since there is only one writer.
     async with request.app.state.links.turn(caller.name):
         if await request.is_disconnected():
-            # With thousands of tests it takes seconds: those who wait may have hung up meanwhile.
+            # With thousands of tests this takes seconds, and the client may have hung up meanwhile.
             raise ClientDisconnect
         arms = await calls_of(request).long(store.link, body.unit, body.other, caller.experiments)
     return DataResponse({"unit": body.unit, "other": body.other, "arms": arms})
@@ -159,7 +159,7 @@ async def data(request: Request, caller: Admin) -> Response:
     **described(sent=models.UnitToErase, experiment=False),
 )
 async def erase(request: Request, caller: Admin) -> Response:
-    """Erase a unit for good: its name and outcomes go, statistics and decisions stay."""
+    """Erase a unit for good: its name and outcomes are deleted; statistics and decisions stay."""
     body = await read(request, models.UnitToErase)
     wanted = body.experiments
     for name in wanted or ():

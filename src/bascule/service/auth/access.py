@@ -1,4 +1,4 @@
-"""Authentication and authorisation: the caller of a request, and what it may do.
+"""Authentication and authorisation: who sends a request, and what this caller may do.
 
 Endpoints name the role that they need as a dependency, and get the `Caller`:
 
@@ -61,7 +61,7 @@ FORM = "application/x-www-form-urlencoded"
 """The content type of a form."""
 
 VALID_KEY = "bascule.key"
-"""The name in a request's scope of its key, if that was found to be valid already."""
+"""Name of the entry in a request's scope for its key, if the key was already found to be valid."""
 
 SEPARATORS = {b"%0D%0A": b"\r\n", b"%2C": b",", b"%3B": b";", b"%09": b"\t"}
 """Characters that separate the values of a sample, by the escape with which browsers send them."""
@@ -109,8 +109,8 @@ async def form_of(request: Request) -> ImmutableMultiDict[str, str]:
 def fields_of(body: bytes) -> ImmutableMultiDict[str, str]:
     """Parse the fields of a URL-encoded form.
 
-    What separates the values of a long sample is decoded at once, and other escapes are limited:
-    they are decoded one by one, for a tenth of a second in a megabyte.
+    Separators of the values of a long sample are decoded all at once. The number of other escapes
+    is limited, since they are decoded one by one: a megabyte of them takes a tenth of a second.
 
     >>> fields_of(b"name=button&arms=2")["arms"]
     '2'
@@ -289,7 +289,7 @@ def check_same_site(request: Request) -> None:
 async def session_of(state: State, token: str) -> Session | None:
     """Find a token's session in the store, and remember the token as known; None if not found.
 
-    Tokens that are not known are looked up one after the other, and after requests about units:
+    Unknown tokens are looked up one after the other, and after requests about units, because
     anybody can make them up.
     """
     look = partial(state.calls.short, keys.find_session, state.store, token, time.time())

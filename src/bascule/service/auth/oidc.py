@@ -1,7 +1,7 @@
 """Sign-in with OpenID Connect beside keys: the code flow with PKCE, state and nonce.
 
-Whom the provider names is let in only if the settings list the address, or its domain, as a viewer
-or an admin; the provider has to say that the address is verified.
+A person may sign in only if the settings list the address that the provider names, or its domain,
+as a viewer or an admin; the provider has to say that the address is verified.
 """
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ def _credentials(settings: Settings) -> httpx.Auth:
 def _redirect_url(settings: Settings, request: Request) -> str:
     """Return the URL to which the provider sends the browser back.
 
-    Not from the header Host, which whoever sends the request chooses.
+    Do not take it from the header Host, which the sender of the request chooses.
     """
     return f"{settings.url.rstrip('/') or _local_url(request)}{PATH}/callback"
 

@@ -17,7 +17,8 @@ MOST_CALLERS = 10_000
 class Buckets:
     """A bucket of tokens for each caller: `rate` a second, and at most `burst` at once.
 
-    A burst is at least one token: at half a request a second, every second second has one.
+    A burst is at least one token, so that half a request per second means one request every two
+    seconds.
 
     >>> buckets = Buckets(rate=1.0, burst=2.0, clock=lambda: 0.0)
     >>> [buckets.take("ann") for _ in range(2)]
@@ -51,9 +52,9 @@ class Buckets:
 
 @lru_cache(maxsize=4096)
 def source(address: str) -> str:
-    """Return what rate limits count by: an IPv4 address, or the /64 network of an IPv6 address.
+    """Return the key by which rate limits count: an IPv4 address, or an IPv6 address's /64 network.
 
-    One address of an IPv6 network gives access to all of them.
+    Whoever has one address of an IPv6 network can use all of its addresses.
 
     >>> source("203.0.113.7"), source("2001:db8::1:2"), source("::ffff:203.0.113.7")
     ('203.0.113.7', '2001:db8::', '203.0.113.7')

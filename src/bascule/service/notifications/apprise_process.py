@@ -37,7 +37,7 @@ SPAWN = multiprocessing.get_context("spawn")
 def begin_sending(url: str, title: str, body: str) -> SpawnProcess:
     """Start a process that sends a message and exits with code 0 if it was taken.
 
-    A service that ends does not wait for it: the process is then ended too.
+    If the service ends, it does not wait for the process, but ends it too.
     """
     process = SPAWN.Process(target=_send, args=(url, title, body), daemon=True)
     process.start()

@@ -1,7 +1,7 @@
 """Notifications in plain words to Slack, Teams, mail and other services, through Apprise.
 
 They share the deliveries of the webhooks: each is stored, claimed by one worker, and tried again.
-An address has passwords in it, so the store knows only its hash.
+An address contains passwords, so only its hash is stored.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def message(store: Store, event: dict[str, Any]) -> tuple[str, str]:
 def _words(store: Store, event: dict[str, Any]) -> tuple[str, str]:
     """Return title and text about an event; for a decision or an end, those of the test's report.
 
-    They are the same as in the test's status.
+    Headline and notes are the same as in the test's status.
     """
     data = event["data"]
     name = str(data.get("experiment", ""))

@@ -29,7 +29,7 @@ EVENTS = {"decide": "decision", "end": "end", "alarm": "alarm", "harm": "harm"}
 """Types of events, by the action in the audit log."""
 
 WAITS = (5.0, 30.0, 120.0, 600.0, 3600.0, 21600.0, 86400.0)
-"""Seconds between attempts; when no wait is left, a delivery has failed."""
+"""Seconds between attempts; a delivery has failed after the attempt that follows the last wait."""
 
 LEASE = 60.0
 """Seconds for which a delivery is left to the worker that claimed it."""
@@ -109,7 +109,7 @@ def claim(store: Store, url: str, now: float) -> list[EventDelivery]:
 
 
 def settle(store: Store, sent: EventDelivery, problem: str | None, now: float) -> str:
-    """Store the result of an attempt: "done", "waiting" for the next one, or "failed"."""
+    """Store the result of an attempt: "done", "waiting" for the next attempt, or "failed"."""
     state, wait = "done", 0.0
     if problem is not None:
         tried = sent.attempts - 1

@@ -29,7 +29,7 @@ FORECAST = (
 )
 
 LONGEST_FORECAST = 3650.0
-"""Days beyond which no forecast is shown: the arms are too much alike so far."""
+"""Days from which on no forecast is shown, because the arms are too similar so far."""
 
 MEANINGS = {
     "tilt": "The number of units that the leading arm gets for each unit of another arm, at most.",
@@ -77,7 +77,7 @@ def forecast_table(design: Design, status: Status, turns: Sequence[Turn]) -> Tab
 
 
 def trade_words(design: Design, turns: Sequence[Turn]) -> str:
-    """Say above which knob value cost falls no further; empty if it falls over the whole range."""
+    """Say from which knob value on the cost falls no further; empty if it falls all the way."""
     knob = design.rule.knob
     if knob is None or knob.regret_grows or len(turns) < 2:
         return ""
@@ -120,7 +120,8 @@ def offered(design: Design) -> tuple[float, ...]:
         first, last = math.ceil(knob.least / width), math.floor(knob.most / width)
         steps = [knob.least, knob.most, *(tidy(width * at) for at in range(first, last + 1))]
     else:
-        # Multiples of a least value of 0 are all 0: those of the present value are offered.
+        # If the least value is 0, its multiples are all 0: multiples of the present value are
+        # offered.
         unit = knob.least if knob.least > 0 else max(abs(knob.value), 1.0)
         steps = [unit * step for step in MULTIPLES]
     return tuple(value for value in sorted({*steps, knob.value}) if _is_possible(design, value))

@@ -42,7 +42,7 @@ Changer = Annotated[Caller, Depends(access.require_csrf)]
 
 @router.get("/keys")
 async def show_keys(request: Request, caller: KeyAdmin) -> Response:
-    """Show all keys: their names, what they are for, and who created them."""
+    """Show all keys: their names, their roles and experiments, and who created them."""
     return await _key_page(request, caller)
 
 
@@ -85,7 +85,7 @@ async def _key_page(
 
 
 def _roles() -> list[tuple[str, str]]:
-    """Return each role with a description of what it may do."""
+    """Return each role with a description of its rights."""
     return [(role, ROLE_WORDS[role]) for role in ROLES]
 
 

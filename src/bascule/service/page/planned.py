@@ -1,6 +1,6 @@
 """The planner's answer to the form for a new test, computed entirely in the planner's process.
 
-Plans are kept there, since the form asks again whenever something was typed or chosen.
+Plans are cached in that process, because the form asks again after every change of a field.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class FormAnswer:
     said: str = ""
     """The plan in one sentence, or what is wrong, for screen readers."""
     problems: Mapping[str, str] = field(default_factory=dict)
-    """What is wrong, by field."""
+    """Error messages, by field."""
     design: Design | None = None
     """The design that was chosen."""
     audience: Audience | None = None
@@ -108,7 +108,7 @@ def _without_plan(form: Form, words: Mapping[str, str]) -> FormAnswer:
 def _planned(request: PlanRequest, rules: Rules, whole: bool) -> Plan:
     """Return a kept plan, else one by theory for two arms unless `whole`, else a simulated one.
 
-    Theory says nothing of covariates, which are simulated.
+    Theory does not cover covariates, so plans with them are simulated.
     """
     known = _KEPT.get((request, rules))
     if known is not None:

@@ -198,13 +198,13 @@ def _form_page(
 
 @router.get("/new")
 async def blank(request: Request, caller: Admin) -> Response:  # noqa: ARG001
-    """Show the form for a new test; it asks for its plan when it is there."""
+    """Show the form for a new test; the browser asks for its plan after it has loaded the form."""
     return _form_page(caller, Form.read({}), FormAnswer())
 
 
 @router.get("/new/plan")
 async def answer(request: Request, caller: Admin) -> Response:
-    """Return the plan for what is in the form."""
+    """Return the plan for the fields of the form."""
     parameters = request.query_params
     options = {"whole": "whole" in parameters, "tried": "tried" in parameters}
     shown = await _answer(request, caller, Form.read(parameters), **options)
@@ -213,7 +213,7 @@ async def answer(request: Request, caller: Admin) -> Response:
 
 @router.post("/new")
 async def create(request: Request, caller: Changer) -> Response:
-    """Create the test that the form describes, once however often it is sent."""
+    """Create the test that the form describes; only once, even if the form is sent again."""
     fields = await access.form_of(request)
     form, token = Form.read(fields), fields.get("token", "")
     creations: Creations = request.app.state.creations

@@ -129,8 +129,8 @@ def cost_of(
     """Return the cost of a test beside that of an even split, and a comparison in words.
 
     The first row has the units so far, split as they were and split evenly. The second has whole
-    tests: this one with the forecast of its rest, and an even split until its own decision.
-    `turns` forecast the rest at values of the knob. None before every arm has outcomes.
+    tests: this one with the forecast of its rest, and an even split until its own decision. `turns`
+    forecast the rest at values of the knob. It is None until every arm has outcomes.
     """
     if status.cost is None or status.even_cost is None:
         return None
@@ -196,7 +196,7 @@ def _whole_costs(
 
 
 def audit_rows(entries: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
-    """The audit log, the newest first: when, who, and what in words."""
+    """Return the audit log, newest entries first: the time, the actor, and the change in words."""
     return [
         (when(entry["time"]), str(entry["actor"]), audit_words(entry))
         for entry in reversed(entries)

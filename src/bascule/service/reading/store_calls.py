@@ -134,11 +134,11 @@ class _Reading:
 class SharedRead(Generic[Result]):
     """A value read from the store and shared by all callers that need it at the same time.
 
-    The first caller who needs a newer value reads it; the others wait for the event that the
-    reader sets in the same step in which its read ends. There is no moment at which a read has
-    ended and still counts as under way, so nobody can wait for one that is over. A read that
-    fails, fails for all who waited for it; the next to ask tries again. If the reader is
-    cancelled, because its client has hung up, one of those who waited reads.
+    The first caller who needs a newer value reads it; the others wait for the event that the reader
+    sets in the same step in which its read ends. There is no moment at which a read has ended and
+    still counts as under way, so nobody can wait for one that is over. If a read fails, all who
+    waited for it get the error; the next caller tries again. If the reader is cancelled, because
+    its client has hung up, one of those who waited reads.
     """
 
     def __init__(self, read: Callable[[], Awaitable[Result]], empty: Result) -> None:

@@ -21,8 +21,8 @@ class UnitRequests:
     """Puts small requests about units first: all others begin one by one, while there are none.
 
     A transaction takes Python's lock for each of its statements, and then the event loop has to
-    come to its answer. Were other requests begun meanwhile, each of these steps would wait for all
-    of them. A request waits `PATIENCE` at most, however many units are assigned.
+    come to its answer. If other requests began meanwhile, each of these steps would wait for all of
+    them. A request waits `PATIENCE` at most, however many units are assigned.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,8 @@ class UnitRequests:
         if self.active and loop.time() < until:
             loop.call_later(PAUSE, self._call_next, loop)
             return
-        # The place is kept for one turn more, so that who comes meanwhile begins in a later one.
+        # The place is kept for one more turn, so that requests that come meanwhile begin in a later
+        # one.
         loop.call_soon(self._leave, loop)
         if not called.done():
             called.set_result(None)
@@ -80,7 +81,8 @@ class Recent(dict[str, None]):
 class Turns:
     """Gives callers turns at a resource; next is the caller whose last turn was longest ago.
 
-    At most `most` are asked for at once, and `most_of_one` by one caller; `name` says of what.
+    At most `most` turns are asked for at once, and at most `most_of_one` by one caller; `name` is
+    that of the resource, for messages.
     """
 
     def __init__(self, most: int, most_of_one: int, name: str) -> None:
@@ -120,7 +122,7 @@ class Turns:
                 await called
             except asyncio.CancelledError:
                 if self._waiting.pop(called, None) is None:
-                    # Cancelled just after it got its turn: it passes the turn on.
+                    # The caller was cancelled just after it got its turn: pass the turn on.
                     self._call_next()
                 raise
         self._is_taken = True

@@ -171,7 +171,7 @@ def _problem(app: FastAPI, request: Request, error: Exception) -> Problem:
 
 
 def _no_such_path(method: str, path: str) -> str:
-    """Say that a call or a page does not exist, and where the existing calls are listed."""
+    """Return the refusal of a call or a page that does not exist, with a hint where to look."""
     start, words = "/v1/experiments/", f"there is no call {method} {path:.200}"
     if method == "GET" and not path.startswith(("/v1", "/ofrep")):
         return f"there is no page {path:.200}: the list of tests is at /"

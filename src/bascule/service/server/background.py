@@ -1,6 +1,6 @@
 """Background tasks: count mature units, look for alarms, send webhooks, erase old units.
 
-One more shows that the event loop turns: see `show_life`.
+One more task notices if the event loop is blocked: see `show_life`.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ async def settle(app: FastAPI) -> None:
 def behind(entries: Sequence[Summary]) -> list[Summary]:
     """Return the open tests with something to settle, or whose state cannot be judged.
 
-    That is found without a query: with 2,000 tests, queries took a fifth of a core all the time.
+    They are found without queries, which for 2,000 tests would take a fifth of a core all the time.
     """
     found = []
     for entry in entries:

@@ -34,7 +34,7 @@ MOST_OF_ADDRESS = 1000
 """Maximum number of connections from one address; behind a proxy there is no limit."""
 
 CROWDED = 3500
-"""Number of connections above which the oldest without a valid key is closed for a new one."""
+"""Number of connections above which a new one replaces the oldest one without a valid key."""
 
 MOST_PIPELINED = 16
 """Maximum number of requests of a connection that wait for the answer to an earlier one."""

@@ -45,7 +45,7 @@ OF_UNITS, OF_FLAGS = ("/assign", "/outcomes"), f"{OFREP_PATH}/"
 """Ends and beginning of the paths of requests about a unit, which go first if they are small."""
 
 PROBES = ("/healthz", "/readyz")
-"""Paths that are answered at once, so that they say how long the event loop takes."""
+"""Paths that are answered at once, so that the time of the answer is that of the event loop."""
 
 QUIET = ("/healthz", "/readyz", "/metrics", "/ofrep", "/static")
 REFUSED = (401, 403, 413, 429)
@@ -97,7 +97,7 @@ class RequestMiddleware:
         return scope[VALID_KEY] is not None
 
     def _in_turns(self, receive: Receive) -> Receive:
-        """Let each part of a body be read when it is its turn."""
+        """Wait for a turn before each part of a body is read."""
         is_whole = False
 
         async def received() -> Message:
@@ -177,7 +177,7 @@ class RequestMiddleware:
     async def _check_stranger(self, scope: Scope) -> None:
         """Limit requests for pages without a session: the length of the query, and their rate.
 
-        A session is looked up where its token was not used lately and the limit is reached.
+        A session is looked up only if its token was not used lately and the limit is reached.
         """
         token = Request(scope).cookies.get(COOKIE)
         if token in self._state.recent_tokens:

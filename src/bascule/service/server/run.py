@@ -197,7 +197,7 @@ def _leave() -> None:
 class WorkerConfig(uvicorn.Config):
     """The configuration of Uvicorn's workers, which is sent to their processes.
 
-    The protocol is a class that is made for the settings, so it is made again in each of them.
+    The protocol is a class that depends on the settings, so each worker makes its own.
     """
 
     def __init__(self, app: Any, settings: Settings, workers: int) -> None:

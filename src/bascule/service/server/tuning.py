@@ -37,8 +37,8 @@ def bound_memory() -> None:
 def freezing_callback() -> Callable[[str, Mapping[str, int]], None]:
     """Return a `gc` callback that exempts objects alive after the first full collections.
 
-    That is nearly all modules, which stay for as long as the process. To go through them again and
-    again kept the event loop for 90 ms every few seconds.
+    These are mostly modules, which live as long as the process. Each further collection of them
+    would block the event loop for 90 ms, every few seconds.
     """
     left = FREEZES
 

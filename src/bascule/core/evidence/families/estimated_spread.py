@@ -1,4 +1,4 @@
-"""Evidence for an unknown spread: that of a known spread, with the estimate of a pair in its place.
+"""Evidence for an unknown spread: as for a known spread, with an estimate for each pair.
 
 With n and m units of two arms in a block and `h = n m / (n + m)`, the block's difference times h
 has the variance `h^2 (v_i / n + v_j / m)`, so the total of a pair has the variance
@@ -8,8 +8,8 @@ The horizon of a test is a variance of a pair's total: the one at which the plan
 `reach` standard errors of its estimate if both arms had the larger of their variances. So neither
 the horizon nor the boundary depends on the tilt by which units are divided. While the rare large
 outcomes of a skewed distribution have not occurred, an arm looks both worse and less variable than
-it is; the boundary is raised by what this adds to the variance of the total's distance from it.
-docs/research/horizon.md has the derivation.
+it is; this adds to the variance of the distance between the total and the boundary, and the
+boundary is raised accordingly. docs/research/horizon.md has the derivation.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ LEVEL = THEIR_PULL + 1
 
 
 ALLOWANCE = 3.0
-"""Factor on the covariance of a total and its variance, in what raises the boundary.
+"""Factor on the covariance of a total and its variance, by which the boundary is raised.
 
 Theory gives 2. The rest allows for a covariance that is estimated too small while the tail of the
 distribution has not been observed.

@@ -76,7 +76,7 @@ DOUBTS = 2.0
 
 
 def general_variance(arms: Rows, count: int, params: Params) -> float:
-    """Return the variance of all arms' outcomes, shrunk to its prior; 0 before the first block."""
+    """Return the variance of all outcomes, shrunk towards its prior; 0 before the first block."""
     units, total, squares = 0.0, 0.0, 0.0
     for i in range(count):
         arm = arms[i]
@@ -183,10 +183,7 @@ def pay_lift(
 
 @lru_cache(maxsize=4)
 def update_for(intervals: bool, horizon: bool) -> Update:
-    """Return the function that updates the bets of a pair; without intervals it only decides.
-
-    Margins and lifts belong to intervals.
-    """
+    """Return the function that updates the bets of a pair."""
 
     def set_stake(pair: Row, bet: int, clock: float, variance: float, params: Params) -> None:
         """Set the stake of the bet on one arm for the next block of the pair."""

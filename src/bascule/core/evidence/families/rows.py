@@ -254,5 +254,5 @@ class Family(NamedTuple):
     nested: bool = False
     """Whether the interval of a pair lies within those of all earlier looks."""
     in_theory: bool = False
-    """Whether theory can predict when such evidence decides. Without that, and without a boundary,
-    nothing is predicted, and no median-unbiased estimate is given."""
+    """Whether theory can predict when such evidence decides. If it cannot, and there is no
+    `boundary` either, nothing is predicted, and no median-unbiased estimate is given."""

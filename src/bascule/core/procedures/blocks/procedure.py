@@ -89,9 +89,9 @@ class BlockProcedure(Procedure):
     none; `batch` is the number of units of each challenger that are assigned at once; `horizon` is
     the end of the test, None for none; `centre` is the central share of the bets; `share` returns
     the leader's units for each unit of a challenger, from its lead and the tilt. `early_signals`
-    says when events in open windows count for the lead, and `slack` how much the delays of the arms
-    may differ then. `reflected` says whether the design's goal is to decrease the outcomes, which
-    are then reflected.
+    says when events in open windows affect who leads, and `slack` is how much the delays of the
+    arms may differ in that case. `reflected` says whether the design's goal is to decrease the
+    outcomes, which are then reflected.
     """
 
     evidence: Family
@@ -128,8 +128,8 @@ class BlockProcedure(Procedure):
     def keeps_bounds(self) -> bool:
         """Whether running intersections of the intervals are stored.
 
-        Those of two arms are stored where a flat boundary gives an interval of one look alone,
-        unless a test ends by this interval because no difference matters.
+        For two arms they are stored if a flat boundary gives an interval that holds at one look
+        only, unless this interval can end the test because no difference matters.
         """
         flat = self.horizon is not None and self.evidence.first_ends and self.margin == 0.0
         return (1 if flat else 2) < self.arms <= MOST_ARMS
@@ -353,8 +353,8 @@ class BlockProcedure(Procedure):
     def horizon_share(self, statistics: AnyStatistics) -> float:
         """Return the completed fraction of the test up to its horizon, if it stays undecided.
 
-        Such a test ends when every active arm has a pair at its horizon, or with `first_ends` when
-        the first pair is at its horizon.
+        An undecided test ends when every active arm has a pair at its horizon, or with `first_ends`
+        when the first pair is at its horizon.
         """
         if self.horizon is None:
             return 0.0

@@ -224,9 +224,10 @@ def steps_of(family: Family, scope: Scope) -> BlockSteps:
         """Return why a test ends without a decision, or `GOES_ON`.
 
         An arm cannot win once one of its pairs with another active arm has reached its horizon. The
-        test ends when this is so for every active arm, or with `first_ends` for any pair. It is
-        futile if each active arm has a rival such that, if the arm were better by the planned
-        effect, it would beat the rival by the horizon with less than the probability in the plan.
+        test ends when no active arm can win any more, or with `first_ends` when any pair has
+        reached its horizon. It is futile if each active arm has a rival such that, if the arm were
+        better by the planned effect, it would beat the rival by the horizon with less than the
+        probability in the plan.
         """
         if not horizon or params.reach == 0.0:
             return GOES_ON

@@ -148,7 +148,8 @@ class ArmProcedure(Procedure):
     def steps_kept(self) -> float:
         """Number of times that intervals are stored while the units grow by a factor of e.
 
-        Infinity, for every look, if they are sums of radii of few arms.
+        It is infinite, so that they are stored at every look, if they are sums of radii of few
+        arms.
         """
         many = math.comb(self.arms, 2) / FEW_PAIRS
         if self.pairwise:
@@ -236,7 +237,7 @@ class ArmProcedure(Procedure):
     def known_differences(self, statistics: AnyStatistics) -> list[Difference]:
         """Return `differences`, but with infinite intervals where they hold only at some looks.
 
-        Those that hold only if both arms have the same clock are infinite at other times.
+        An interval that holds only if both arms have the same clock is infinite at other times.
         """
         differences = self.differences(statistics)
         if not self.by_difference:

@@ -156,7 +156,7 @@ With more arms, intervals come from the current evidence.
 STEPS_PER_E_FOLD = 20
 """Number of times that intervals are stored while the units grow by a factor of e.
 
-It is about once for every 5 % more units, because the intervals are expensive to compute.
+They are stored about once for every 5 % more units, because they are expensive to compute.
 """
 
 

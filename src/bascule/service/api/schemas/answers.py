@@ -44,7 +44,7 @@ def fields_of(source: type, but: str = "") -> Callable[[type[BaseModel]], Any]:
 
 
 class ProblemDetails(BaseModel):
-    """Why a request was refused; `field` names what to change, where it is one thing."""
+    """Why a request was refused; `field` names the field to change, if it is a single one."""
 
     type: str
     title: str
@@ -73,9 +73,10 @@ class Linked(BaseModel):
 
 
 class Receipts(BaseModel):
-    """How many outcomes count, and their receipts in the order in which these were sent.
+    """The number of outcomes that count, and a receipt for each outcome that was sent, in order.
 
-    `duplicates` were accepted before. `reasons` counts the rejected ones by their reason.
+    `duplicates` is the number of outcomes that were accepted before. `reasons` counts the rejected
+    outcomes by their reason.
     """
 
     accepted: int
@@ -96,7 +97,7 @@ class EffectOut(BaseModel):
 
     It is treatment minus control, as in `contrasts`; of two treatments the later minus the earlier.
     Each bound fails with probability at most `error`, at any time; `level` is that of both
-    together. None is an infinite bound.
+    together. A bound of None is infinite.
     """
 
     low: float | None
@@ -126,8 +127,9 @@ class MetricOut(BaseModel):
 class VerdictOut(BaseModel):
     """A decision, which never changes; `meaning` says what its error bounds.
 
-    `by` says whether the primary metric decided or the guardrails, and `harm` on which metrics all
-    other arms were harmful. `keep` is the arm to keep where no difference matters.
+    `by` says whether the primary metric decided or the guardrails. `harm` names the metrics on
+    which all other arms were harmful, if that was the reason. `keep` is the arm to keep if no
+    difference matters.
     """
 
     by: Literal["primary", "guardrails"] = "primary"
@@ -140,7 +142,8 @@ class StatusOut(BaseModel):
 
     With the `goal` "decrease" the arm with the lowest mean is best. Means of `binary` outcomes, 0
     or 1, are shares. `cost` is counted in `cost_unit`. `even_cost` is what an even split of as many
-    units would have cost; it is no forecast of an even split's own test, which may end sooner.
+    units would have cost; it is not a forecast of a whole test with an even split, which may end
+    sooner.
     """
 
     headline: str
@@ -154,10 +157,11 @@ class StatusOut(BaseModel):
 class Statuses(BaseModel):
     """Statuses of tests, the oldest first, as they are stored.
 
-    Where a page follows, `next` is its number, and `total` how many tests all pages have.
+    `next` is the number of the next page, if there is one, and `total` the number of tests on all
+    pages.
 
-    `settling` names those with units that have matured and are not counted in the status yet: they
-    are within seconds. `unreadable` names those with damaged data.
+    `settling` names the tests with units that have matured and are not counted in the status yet:
+    they will be counted within seconds. `unreadable` names the tests with damaged data.
     """
 
     experiments: list[StatusOut]
@@ -219,7 +223,7 @@ class DiagnosticOut(BaseModel):
 
 
 class Diagnostics(BaseModel):
-    """The diagnostics of a test, which are no part of its decision."""
+    """The diagnostics of a test, which do not affect its decision."""
 
     diagnostics: list[DiagnosticOut]
 
@@ -248,8 +252,8 @@ class Excluded(BaseModel):
 class UnitInExperiment(BaseModel):
     """What is known of a unit in one experiment; `assignment` is None if it was never assigned.
 
-    The assignment has the unit's covariates, where the design has any, and `linked` are other names
-    of the same person.
+    The assignment has the unit's covariates, if the design has any, and `linked` has the other
+    names of the same person.
     """
 
     experiment: str

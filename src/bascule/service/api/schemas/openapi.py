@@ -67,8 +67,8 @@ def described(
 ) -> dict[str, Any]:
     """Describe a route for OpenAPI: the body that it takes, and the experiment in its path.
 
-    `ok` has the words for a success without a model, and its content types with the JSON type of
-    each.
+    `ok` describes a success that has no model: its words, and its content types with the JSON type
+    of each.
     """
     extra: dict[str, Any] = {"parameters": [NAME]} if experiment else {}
     if sent is not None:

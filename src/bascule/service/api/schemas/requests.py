@@ -209,11 +209,11 @@ class NewOutcome(PlainModel):
     """An outcome of a unit; `id` makes a retry harmless, and `at` is when it happened.
 
     Outcomes of different metrics may share an id, as the cost, the latency and the quality of one
-    request do. Where an earlier outcome with the id has named the unit, the others need not.
+    request do. If an earlier outcome with the id has named the unit, later ones need not name it.
 
-    `exposed` is false where the unit did not see its arm, as after a timeout. The outcome counts
-    all the same, for the arm that the unit was given, and is listed. `metric` names the metric that
-    the outcome belongs to; without it, that is the primary one.
+    `exposed` is false if the unit did not see its arm, as after a timeout. The outcome counts all
+    the same, for the arm that the unit was given, and is listed. `metric` names the metric that the
+    outcome belongs to; without it, that is the primary one.
     """
 
     unit: UnitName | None = Field(None, examples=["user-42"])

@@ -149,7 +149,7 @@ class Form:
                 values[name] = option.read(_entries(name, text))
         sample = self._sample()
         outcome, lift = self._outcome(sample), self._lift()
-        # Raises for invalid names or windows before anything is planned.
+        # This raises an error for invalid names or windows before anything is planned.
         Design(self.names, outcome, Tilt(1), control=values.get("control"))
         if self["counts"] == "window":
             Measure(self["window"], "any")
@@ -229,7 +229,7 @@ class Form:
 
 
 def _entries(name: str, text: str) -> str | list[str]:
-    """Return what was typed into a field, as a list of its lines if the option takes several."""
+    """Return the text of a field, as a list of its lines if the option takes several values."""
     if not FORM[name].many:
         return text
     return [line.strip() for line in text.splitlines() if line.strip()]
@@ -238,7 +238,7 @@ def _entries(name: str, text: str) -> str | list[str]:
 def chosen(plan: Plan, choice: str) -> Candidate:
     """Return the design that a choice names by its role (such as "fastest") or by its label.
 
-    A choice that is not there is refused, so that no other design runs than the one that was seen.
+    An unknown choice is refused, so that only a design that was shown can run.
     """
     if not choice:
         return plan.chosen

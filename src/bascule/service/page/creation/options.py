@@ -145,8 +145,8 @@ FORM: Options = {
         PLAN["sample"],
         kind="text",
         many=True,
-        help="Empty, or one number for each of some units from before the test, also 0. The cap is "
-        "then taken from them, and so is how much outcomes differ.",
+        help="Empty, or numbers from before the test, one for each of some units (0 included). The "
+        "cap and the spread of outcomes are then taken from them.",
     ),
     "whole_weeks": replace(PLAN["whole_weeks"], kind="choice", choices=("no", "yes"), default="no"),
     "cap": replace(PLAN["cap"], default="99%", excludes=()),
@@ -169,7 +169,7 @@ FIELD = {name: option.flag for name, option in PLAN.items() if option.flag in FO
 
 TITLES = {name: option.title for name, option in FORM.items()}
 TITLES |= {name: TITLES[field] for name, field in FIELD.items()}
-"""What the form calls its fields."""
+"""The titles of the form's fields."""
 
 CONVERSIONS = ("baseline", "lift")
 """Fields whose default value suits conversions (0/1 outcomes) only."""
