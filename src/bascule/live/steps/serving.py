@@ -113,7 +113,8 @@ detail='it is paused')
     everyone, arm = everyones_arm(state), control_of(design, state)
     reason: ServedReason = "DISABLED"
     if problem.field in ("where", "holdout"):
-        # The result for others is not applied to units that were never meant to be in the test.
+        # Units that do not belong to the audience do not get the winner, which was found for
+        # others.
         reason = "DEFAULT"
     elif everyone is not None:
         arm, reason = everyone, "STATIC"

@@ -41,8 +41,8 @@ def newcomer(
 def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
     """Return for each unit its `Evaluation`, or the error to raise.
 
-    A unit that the test does not take gets an evaluation too, but is not in the test. Covariates
-    and contexts matter only for new units; those of a unit that has an arm are ignored.
+    If the test does not take a unit, there is an evaluation for it too, but it is not in the test.
+    Covariates and contexts matter only for new units; those of a unit that has an arm are ignored.
     """
     units, covariates, contexts = zip(*items, strict=True)
     has_names = work.state.names.links or work.state.names.key

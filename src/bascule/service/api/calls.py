@@ -50,8 +50,8 @@ async def read(
     """Parse a JSON body, and validate it as a model or convert the plain data by `make`.
 
     A request of another content type is refused. A large body is parsed and validated in a thread.
-    How many bytes there may be is checked by the middleware, and how slowly they may come by the
-    server's protocol.
+    The middleware limits the number of bytes, and the server's protocol the time in which they have
+    to arrive.
     """
     kind = header(request.scope, b"content-type") or ""
     if kind != JSON and kind.partition(";")[0].strip().lower() != JSON:

@@ -196,7 +196,7 @@ for _path in CHANGES:
     **described(sent=models.Description),
 )
 async def describe(request: Request, name: str, caller: Admin) -> Response:
-    """Say what a test is about."""
+    """Set the description of a test."""
     entry = await find(request, name)
     body = await read(request, models.Description)
     await change(request, caller, entry.test.describe, body.description)

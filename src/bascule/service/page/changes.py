@@ -330,7 +330,7 @@ def _knob_question(design: Design, status: Status, test: Experiment, value: str)
     # This raises if the rule does not accept the value.
     replace(design, rule=design.rule.with_knob(new))
     if new == stands:
-        raise invalid(f"{name} is {new:g} already: choose another value")
+        raise invalid(f"{name} already is {new:g}: choose another value")
     turns = {turn.value: turn for turn in test.forecast([stands, new])}
     return Confirmation(
         "knob",
