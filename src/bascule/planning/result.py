@@ -314,7 +314,6 @@ class Plan(Reported):
             },
             **(guarded if self.design.guardrails else {}),
             "nearest": None if self.possible else asdict(self.reach),
-            "in_time": self.request.power,
             "why": presenter("plan.text").why(self),
             "at_zero_effect": self.at_zero and self.at_zero.to_dict(),
             "weaker": self.weaker and self.weaker.to_dict(chosen=False),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, fields
+from itertools import pairwise
 from typing import Any, Literal, get_type_hints
 
-from pydantic import BaseModel, create_model
+from pydantic import BaseModel, Field, create_model
 
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.metrics.effects import Contrast, Effect
@@ -23,11 +26,18 @@ from bascule.live.api import (
 def fields_of(source: type, but: str = "") -> Callable[[type[BaseModel]], Any]:
     """Add the fields of a dataclass to a schema, except `but` and those that it declares itself."""
     hints = get_type_hints(source)
+    texts = field_docs(source)
 
     def complete(model: type[BaseModel]) -> Any:
         declared = {*model.model_fields, but}
         declared_fields: Any = {
-            field.name: (hints[field.name], ... if field.default is MISSING else field.default)
+            field.name: (
+                hints[field.name],
+                Field(
+                    ... if field.default is MISSING else field.default,
+                    description=texts.get(field.name),
+                ),
+            )
             for field in fields(source)
             if field.name not in declared
         }
@@ -41,6 +51,22 @@ def fields_of(source: type, but: str = "") -> Callable[[type[BaseModel]], Any]:
         )
 
     return complete
+
+
+def field_docs(source: type) -> dict[str, str]:
+    """Return the docstrings below the fields of a class.
+
+    >>> field_docs(Status)["units"]
+    'Number of units that were assigned.'
+    """
+    (definition,) = ast.parse(inspect.getsource(source)).body
+    assert isinstance(definition, ast.ClassDef)
+    return {
+        ast.unparse(field.target): inspect.cleandoc(text.value.value)
+        for field, text in pairwise(definition.body)
+        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)
+        if isinstance(text.value, ast.Constant) and isinstance(text.value.value, str)
+    }
 
 
 class ProblemDetails(BaseModel):
