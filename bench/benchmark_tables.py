@@ -195,7 +195,7 @@ def trial_table(rows: dict[str, Figures]) -> str:
     head += ["named superior: all equal", "patients: all equal", "**two tied for best**"]
     lines = []
     for name, figures in rows.items():
-        words = "everywhere; proven" if "Tilt" in name else "where all arms are equal"
+        words = "everywhere; proven" if "Tilt" in name else "nearly, where all arms are equal"
         columns = ["one best", "one best: patients", "events lost", "all equal"]
         columns.append("all equal: patients")
         line = [name, words, *(beside("trial", name, column, figures) for column in columns)]

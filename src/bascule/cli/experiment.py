@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -87,7 +88,7 @@ def _knobs() -> dict[str, Option]:
         else:
             names |= set() if knob is None else {knob.name}
     return {
-        name: option
+        name: replace(option, default="", unset="")
         for name, option in parameters(RULES).items()
         if name in names and option.numeric
     }

@@ -294,12 +294,15 @@ def range_words(low: float, high: float) -> str:
 
     >>> range_words(3.4, 8.2), range_words(0.1, 1.5), range_words(0.0, 3.0), range_words(80, 150)
     ('3 to 9 days', '2 to 36 hours', 'up to 3 days', '11 to 22 weeks')
+    >>> range_words(0.0, 0.03)
+    'up to 1 hour'
     """
-    unit, size = ("hours", 1.0 / 24.0) if high < 2.0 else ("days", 1.0)
+    unit, size = ("hour", 1.0 / 24.0) if high < 2.0 else ("day", 1.0)
     if high > 60.0:
-        unit, size = "weeks", 7.0
+        unit, size = "week", 7.0
     first, last = math.floor(low / size), max(1, math.ceil(high / size))
-    return f"{first} to {last} {unit}" if first > 0 else f"up to {last} {unit}"
+    end = f"{last} {unit}" if last == 1 else f"{last} {unit}s"
+    return f"{first} to {end}" if first > 0 else f"up to {end}"
 
 
 def when(seconds: float) -> str:

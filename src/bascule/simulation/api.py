@@ -141,27 +141,26 @@ def simulate(
         checks.choice("device", device, get_args(Device))
     checks.choice("precision", precision, get_args(Precision))
     started = time.perf_counter()
+    on_gpu = (device or current_device()) == "cuda"
+    guarded = None
     if design.metrics:
         if executor is not None:
             raise invalid("executor: designs with metrics are played on this machine")
-        if (device or current_device()) == "cuda":
+        if on_gpu:
             raise InputError("device", "a GPU plays designs of one metric: leave device out here")
         guarded = GuardedRuns.empty(design.increasing, metric_means(design, metrics), runs)
-        played = runs_of(*task.increasing, task.seed, runs, engine, guarded)
-        columns = PlayedColumns.of(played, play_all(played, runs, threads, progress))
-        made = Simulation.of(task, columns, time.perf_counter() - started)
-        return replace(made, guarded=replace(guarded, design=design))
     if executor is not None:
         result = _collected(task, runs, executor, progress)
     else:
-        played = runs_of(*task.increasing, task.seed, runs, engine)
-        if (device or current_device()) == "cuda":
+        played = runs_of(*task.increasing, task.seed, runs, engine, guarded)
+        if on_gpu:
             effort = play_on_gpu(check_gpu(played), runs, precision, progress)
         else:
             effort = play_all(played, runs, threads, progress)
         result = PlayedColumns.of(played, effort)
     taken = time.perf_counter() - started - result.effort.compile_seconds
-    return Simulation.of(task, result, max(0.0, taken))
+    made = Simulation.of(task, result, max(0.0, taken))
+    return made if guarded is None else replace(made, guarded=replace(guarded, design=design))
 
 
 def _collected(
