@@ -1,4 +1,4 @@
-"""`bascule audit`: a rule in a battery of worlds, beside what is promised of it."""
+"""`bascule audit`: a rule in a battery of worlds, compared with its guarantee."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def command(
 
 
 def _rule(name: str, options: Mapping[str, Any]) -> Rule:
-    """Return the rule that is described, another tool's, or one of a file."""
+    """Return the rule that the options describe, a rule of another tool, or a rule from a file."""
     if name in RULES.kinds:
         return designs.described_rule({**options, "rule": name})
     rule = named_rule(name, "RULE")

@@ -47,7 +47,7 @@ CREATION = named(
         needs=("window",),
     ),
     missing=Option(
-        "What a unit without events counts as, zero or a number; needed with mean and last.",
+        "The value of a unit without events, zero or a number; needed with mean and last.",
         group="basics",
         unset="0 for sum and any",
         needs=("window",),
@@ -188,7 +188,7 @@ def report(
     html: Path = typer.Option(..., metavar="FILE", help="The page to write."),
     store: str = STORE,
 ) -> None:
-    """Write a page to hand around: status, diagnostics, history, changes; it needs no network."""
+    """Write a page to share: status, diagnostics, history and changes; it needs no network."""
     from bascule.core.inputs.files import prepare_file
 
     prepare_file("html", html)
@@ -312,7 +312,7 @@ def export(
 @app.command("import")
 def import_one(
     file: Path = typer.Argument(..., help="A backup, or what export --form store wrote."),
-    experiment: str | None = option("Which one, where the file has several."),
+    experiment: str | None = option("Name of the experiment, if the file has several."),
     name: str | None = option("Another name for it."),
     store: str = STORE,
     as_json: bool = AS_JSON,

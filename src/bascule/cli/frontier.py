@@ -24,7 +24,7 @@ OF_DESIGN = designs.one_sided("error", "sides")
 
 COMPARED = named(
     effect=Option(
-        "The difference to find; adds tilted blocks that are given it.",
+        "The difference to find; adds tilted blocks that are planned for it.",
         kind="number",
         group="basics",
     ),
@@ -36,7 +36,7 @@ COMPARED = named(
         metavar="RULE",
     ),
     peers=Option(
-        "Add rules of other tools and papers, of which nothing is proven.",
+        "Add rules of other tools and papers, about which nothing is proven.",
         kind="switch",
         group="basics",
     ),

@@ -90,7 +90,7 @@ def _options(
 
 
 def application(only: str | None = None) -> typer.Typer:
-    """Return the command line, or what of it the command `only` needs, which loads faster."""
+    """Return the command line, or only what the command `only` needs, which loads faster."""
     app = typer.Typer(
         name="bascule",
         help="Adaptive A/B tests that balance their cost against the time to a proven decision.",
@@ -160,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _hide_types(command: Any) -> None:
-    """Show no type beside the options that Typer adds, as beside any switch."""
+    """Hide the type of the options that Typer adds, because they are switches."""
     context = typer.Context(command, help_option_names=HELP_OPTIONS)
     added = [option for option in command.params if option.name.endswith("_completion")]
     for option in [command.get_help_option(context), *added]:
@@ -232,7 +232,7 @@ def refuse_ambiguous(option: str, argument: str) -> None:
 
 
 def _with_help(message: str, problem: Exception) -> str:
-    """Return the message of a usage error, and which help lists what can be given instead."""
+    """Return the message of a usage error, and the command whose help lists what can be given."""
     context = getattr(problem, "ctx", None)
     if context is None or message.endswith("?"):
         return message

@@ -18,7 +18,7 @@ RUNS = {
     name: replace(option, group="basics") if name in ("runs", "seed") else option
     for name, option in designs.runs(1000).items()
 }
-"""How many runs are played, in the short help: they are what a reader changes first."""
+"""Options of the numbers of runs, which the short help shows because readers change them first."""
 
 
 @declared(RUNS, designs.DASK)
@@ -29,7 +29,7 @@ def command(
     ),
     **options: Any,
 ) -> None:
-    """Draw the paper's figures afresh and check what it says about them."""
+    """Draw the paper's figures again, and check the claims that the paper makes about them."""
     from bascule.research.paper import regenerate
     from bascule.research.paper.claims.claim import tally
     from bascule.research.paper.concordance import plain_text

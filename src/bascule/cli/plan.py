@@ -1,4 +1,4 @@
-"""`bascule plan`: from a request to a design, with what it will take and cost."""
+"""`bascule plan`: from a request to a design, with its expected duration and cost."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from bascule.presentation.report import Report
 
 Answer = tuple[Any, Callable[[], "Report"]]
-"""A plan, and what makes its report."""
+"""A plan, and the function that makes its report."""
 
 GARBAGE = 100_000
 """New objects between garbage collections: loading code makes many, which all stay in use."""
@@ -114,7 +114,7 @@ def _command(options: Mapping[str, Any]) -> None:
 
 
 def say_understood(lift: list[str] | None, request: PlanRequest) -> None:
-    """Say, and on a terminal ask, whether a lift larger than the baseline is meant as it stands.
+    """Warn of a lift that is larger than the baseline; on a terminal, ask whether it is meant.
 
     With a baseline of 5 %, 0.2 often means a fifth of it.
     """

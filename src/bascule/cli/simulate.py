@@ -42,7 +42,7 @@ WORLD = named(
     ),
     engine=Option("For recurrent: plain draws every outcome.", choices=("fast", "plain")),
 )
-"""The design of a file, and what it is played on."""
+"""A design file, and the conditions of the simulation."""
 
 
 OF_DESIGN = {**designs.DESIGN, **designs.CAP, **designs.CALENDAR}
@@ -81,7 +81,7 @@ def command(**options: Any) -> None:
 
 
 def _arms(means: list[float] | None, world: dict[str, Any] | str | None) -> int:
-    """How many arms there are: as many as have a mean."""
+    """Return the number of arms, which is the number of means."""
     from bascule.simulation import World
 
     if means:

@@ -1,4 +1,4 @@
-"""`bascule unit`: what a store knows of a unit, its names, and how it is erased."""
+"""`bascule unit`: export the data of a unit, link its names, and erase it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bascule.cli.support.designs import AS_JSON, switch
 from bascule.cli.support.stores import STORE, YES, store_at
 
 app = typer.Typer(
-    help="Units: export what is known of one, link two names, erase one or old ones.",
+    help="Units: export the data of a unit, link two names, erase a unit or all old units.",
     no_args_is_help=True,
 )
 
@@ -43,12 +43,14 @@ def link(
 @app.command("erase")
 def erase(
     unit: str = UNIT,
-    experiment: list[str] = typer.Option([], help="In this experiment only; may be given again."),
+    experiment: list[str] = typer.Option(
+        [], help=("Only in this experiment; may be given several times.")
+    ),
     yes: bool = YES,
     store: str = STORE,
     as_json: bool = AS_JSON,
 ) -> None:
-    """Erase a unit for good: its name and outcomes go, statistics and decisions stay."""
+    """Erase a unit for good: its name and outcomes are deleted; statistics and decisions stay."""
     from bascule.live.api import ERASED
 
     with store_at(store, there=True) as opened:

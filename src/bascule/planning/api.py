@@ -32,33 +32,20 @@ def plan(
 ) -> Plan:
     """Return the design to run, how long it will take and what it will cost.
 
-    It is the cheapest design that decides by the deadline with probability `power` if the lift is
-    as requested, and that takes no longer on average than a fixed-horizon test, at this lift and at
-    no effect. `Plan.fastest` and `Plan.cheapest` are the designs without the second condition.
+    The design is the cheapest one that decides by the deadline with probability `power` if the lift
+    is as requested, and that on average takes no longer than a fixed-horizon test, at this lift and
+    at no effect. `Plan.fastest` and `Plan.cheapest` are the fastest and the cheapest design without
+    the condition on the fixed-horizon test.
 
-    Parameters
-    ----------
-    outcome
-        The outcome model, or a whole `PlanRequest`.
-    baseline
-        Mean of the first arm.
-    lift
-        Difference that the test should find: a number in outcome units, or "20%" of the baseline.
-    rules
-        Rules to consider besides the usual ones.
-    runs
-        Number of simulated tests of the recommended design.
-    seed
-        Seed of the random numbers.
-    threads
-        Number of threads; all cores if not given.
-    progress
-        Called with what is being done, how much is done, and how much there is in all. If it is
-        not given, a bar is shown in a terminal and in a notebook; False shows none.
-    options
-        The other fields of a `PlanRequest`; and `cap`, which plans for `Bounded(0, cap)`, an amount
-        or a quantile of the sample such as "99%". `sample` may be a file of outcomes, from which
-        the baseline and the spread are taken if they are not given.
+    Parameters ---------- outcome The outcome model, or a whole `PlanRequest`. baseline Mean of the
+    first arm. lift Difference that the test should find: a number in outcome units, or "20%" of the
+    baseline. rules Rules to consider besides the usual ones. runs Number of simulated tests of the
+    recommended design. seed Seed of the random numbers. threads Number of threads; all cores if not
+    given. progress Called with the title of the step, the amount done, and the total amount. If it
+    is not given, a bar is shown in a terminal and in a notebook; False shows none. options The
+    other fields of a `PlanRequest`; and `cap`, which plans for `Bounded(0, cap)`, an amount or a
+    quantile of the sample such as "99%". `sample` may be a file of outcomes, from which the
+    baseline and the spread are taken if they are not given.
 
     Examples
     --------

@@ -42,10 +42,10 @@ SHARED = tuple(name for name in options_of(PlanFields) if name in options_of(Des
 class Forecast:
     """Forecast of a test that ends at the deadline at the latest, even if it is undecided.
 
-    Simulated, with `runs` runs and standard errors; or predicted, without either. Half and nine
-    tenths of all tests have ended by `p50_days` and `p90_days`, decided or ended by their plan
-    (horizon or futility); these are infinite if they lie beyond the deadline, and nan where they
-    are unknown: in a prediction without an effect and with futility.
+    It was either simulated, with `runs` runs and standard errors, or predicted, without them. Half
+    and nine tenths of all tests have ended by `p50_days` and `p90_days`, decided or ended by their
+    plan (horizon or futility); these are infinite if they lie beyond the deadline, and nan where
+    they are unknown: in a prediction without an effect and with futility.
     """
 
     days: Estimate
@@ -128,7 +128,7 @@ def played_design(request: PlanRequest, design: Design) -> Design:
 
 
 def even_rule(rule: Rule) -> Rule:
-    """Return the rule with the parameter that decides soonest, which is mostly an even split.
+    """Return the rule with the parameter that decides soonest, usually as an even split.
 
     Rules that differ only by their knob have the same even rule.
 

@@ -64,7 +64,7 @@ class Plan(Reported):
 
     Cost is the loss until the end of the test, compared with giving every unit the best arm, in
     outcome units. A test ends at the deadline at the latest, and days and cost are counted up to
-    there. `complete` is False while some predicted figures are still to be simulated.
+    the end of the test. `complete` is False while some predicted figures are still to be simulated.
     """
 
     WIDTH, PAGE = COLUMNS, "Test plan"
@@ -159,13 +159,13 @@ class Plan(Reported):
 
     @property
     def shipping(self) -> Forecast:
-        """Forecast until an arm can be shipped, with guardrails if they were simulated."""
+        """Forecast until an arm can be shipped; it includes guardrails if they were simulated."""
         return self.guarded or self.chosen.forecast
 
     def least_cost(self) -> float | None:
         """Return a lower bound on the cost of any rule with the same error, duration and power.
 
-        None with a conversion window, with recurring outcomes, and if the spread is unknown.
+        It is None with a conversion window, with recurring outcomes, and if the spread is unknown.
         """
         request, forecast = self.request, self.chosen.forecast
         if request.window is not None or not request.outcome.supports("least cost"):
@@ -194,7 +194,7 @@ class Plan(Reported):
     def even_point(self) -> Candidate:
         """The even split with the evidence of the recommended design, if it is a candidate.
 
-        Otherwise the even split without a planned effect, at the same error.
+        If it is not a candidate, it is the even split without a planned effect, at the same error.
         """
         alike = even_rule(self.rule)
         points = (point for point in self.points if point.rule == alike and point.even)
@@ -204,7 +204,7 @@ class Plan(Reported):
     def paces(self) -> tuple[Pace, ...]:
         """The fastest, the balanced and the cheapest design over tilts and shares of the traffic.
 
-        Empty without a window, where a smaller share saves nothing.
+        It is empty without a window, because a smaller share then saves nothing.
         """
         return paces(self.request, self.chosen, (self.cheapest,))
 
@@ -212,7 +212,7 @@ class Plan(Reported):
     def early_signals(self) -> SignalSaving | None:
         """Savings by early signals in the recommended design, and their cost if they mislead.
 
-        None if the request has no delay of conversions.
+        It is None if the request has no delay of conversions.
         """
         return saving_of(self.request, self.rule)
 
@@ -220,7 +220,7 @@ class Plan(Reported):
     def steered(self) -> tuple[SteeredRuns, SteeredRuns] | None:
         """Two simulations of the recommended design, steered: with the lift, and with equal arms.
 
-        None if the request has no period of steering.
+        It is None if the request has no period of steering.
         """
         request = self.request
         if request.every is None:
@@ -244,7 +244,7 @@ class Plan(Reported):
     def guardrails(self) -> dict[str, float | None]:
         """Expected days until each guardrail finds an unchanged arm within its margin.
 
-        None if the spread is unknown, or the rule has no prediction.
+        A value is None if the spread is unknown, or the rule has no prediction.
         """
         units = {
             metric.name: units_within_margin(self.design, metric)
@@ -352,8 +352,9 @@ class Plan(Reported):
     def report(self, names: Mapping[str, str] | None = None, details: bool = False) -> Any:
         """Return the report: headline, tables and notes.
 
-        `names` maps options to their names where the report is shown; Python's if not given. With
-        `details` it has every design and other lifts, which take some time to predict.
+        `names` maps options to their names in the place where the report is shown; by default they
+        are named as in Python. With `details` it has every design and other lifts, which take some
+        time to predict.
         """
         window, aggregate = presenter("plan.question").measure_example(self.request)
         python = {"measure": f'measure=Measure("{window}", "{aggregate}"), for example'}

@@ -1,8 +1,8 @@
 """Plan a guarded rollout: its design, its schedule, and the results of simulated rollouts.
 
 The schedule has the share of the traffic that gets a new version, over time. With several new
-versions it is the share of all of them together. All arms of the test get equally many users, so
-with K arms the test has K / (K - 1) times that share of the traffic.
+versions it is their total share. All arms of the test get equally many users, so with K arms the
+test has K / (K - 1) times that share of the traffic.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Rollout(Reported):
     def users_needed(self) -> dict[str, float | None]:
         """Expected number of users until each guardrail clears an unchanged version.
 
-        An estimate of the mean that is rather too high than too low.
+        The estimate of the mean errs on the high side.
         """
         design = self.design
         return {
@@ -162,32 +162,17 @@ def plan_rollout(
 ) -> Rollout:
     """Plan a rollout whose guardrails are `metrics`, at the shares of new versions in `ramp`.
 
-    Parameters
-    ----------
-    metrics
-        The guardrails, and secondary metrics.
-    ramp
-        Pairs of a time since the start and the share of the users who get a new version, all new
-        versions together.
-    units_per_day
-        New units a day.
-    deadline_days
-        Days by which the rollout should have ended; they include the longest window.
-    harm_error
-        Bound on the probability that a version without harm is rolled back.
-    arms
-        Names of the versions, the present one first, or their number. Of several new versions the
-        first one that every guardrail allows is shipped; in the cases of the plan all are alike.
-    outcome, goal, measure
-        Of the primary metric, which is shown and does not decide. Without an outcome it is the
-        first guardrail, whose outcomes are then recorded under both names.
-    reports
-        With "always" every unit reports an outcome, and no window is needed.
-    runs
-        Number of simulated rollouts of each case; if not given, from 100 to 1,000, as many as take
-        a few seconds.
-    seed
-        Seed of the random numbers.
+    Parameters ---------- metrics The guardrails, and secondary metrics. ramp Pairs of a time since
+    the start and the share of the users who get a new version, all new versions together.
+    units_per_day New units a day. deadline_days Days by which the rollout should have ended; they
+    include the longest window. harm_error Bound on the probability that a version without harm is
+    rolled back. arms Names of the versions, the present one first, or their number. Of several new
+    versions the first one that every guardrail allows is shipped; in the cases of the plan, all new
+    versions are alike. outcome, goal, measure Of the primary metric, which is shown and does not
+    decide. Without an outcome, the primary metric is the first guardrail, whose outcomes are then
+    recorded under both names. reports With "always" every unit reports an outcome, and no window is
+    needed. runs Number of simulated rollouts of each case; if not given, from 100 to 1,000, as many
+    as take a few seconds. seed Seed of the random numbers.
 
     Examples
     --------
@@ -263,7 +248,7 @@ def _worlds(design: Design) -> list[tuple[str, dict[str, tuple[float, ...]]]]:
 
 
 def _losses(metric: Metric) -> list[tuple[str, float]]:
-    """Return the losses of a new version on a guardrail to simulate, with their names."""
+    """Return the losses on a guardrail with which a new version is simulated, and their names."""
     assert metric.margin is not None
     losses = [(name, times * metric.margin) for name, times in LOSSES.items()]
     outcome, baseline = metric.outcome, metric.baseline

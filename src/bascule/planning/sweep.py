@@ -40,7 +40,7 @@ and with a procedure that has no compiled loop."""
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits for the runs of a design: `steps` over the effort of a run, from `fewest` to `most`.
+    """Limits for the number of runs: `steps` by the effort of a run, from `fewest` to `most`.
 
     A design gets no runs if a run takes more than `longest` steps.
 
@@ -147,7 +147,7 @@ def _slower_intervals(procedure: IntervalProcedure, units: float) -> float:
 
 
 def expected_units(design: Design, means: Sequence[float], spread: float | None = None) -> float:
-    """Return a rough prediction of the decision time; raise `NoPredictionError` without any.
+    """Return a rough prediction of the decision time; raise `NoPredictionError` if there is none.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), error=0.05)

@@ -67,8 +67,8 @@ def effect_words(contrasts: Sequence[Contrast], winner: str, goal: Goal, amounts
 def difference_lines(status: Status) -> list[str]:
     """Return lines with each treatment minus the control on every metric, and notes on intervals.
 
-    On the primary metric, the differences of treatments follow. There is nothing to say of a metric
-    before an outcome has been counted, which may be sooner with a short window.
+    On the primary metric, the differences of treatments follow. A metric has no lines before its
+    first outcome is counted, which is sooner for metrics with a short window.
     """
     counted = [metric for metric in status.metrics if status.matured or set(metric.means) != {None}]
     if not status.matured and not counted:
@@ -153,7 +153,7 @@ def final_lines(status: Status) -> list[str]:
 
 
 def coverage_words(arms: Sequence[str], shares: Sequence[float | None]) -> str:
-    """Return the share of each arm's units that have a value; empty where nothing can be missing.
+    """Return the share of each arm's units that have a value; empty if no value can be missing.
 
     >>> coverage_words(["a", "b"], [1.0, 0.5]), coverage_words(["a"], [None])
     ('values of 100 % of the units of a, 50 % of b', '')
@@ -188,7 +188,7 @@ def has_no_spread(status: Status) -> bool:
 
 
 def spread_words(status: Status) -> str:
-    """Say why no interval holds yet, and how many units each arm needs by what it has shown."""
+    """Say why no interval holds yet, and how many units each arm needs, judged by its outcomes."""
     wanted = [
         f"{arm.name} needs {count(arm.needed)} counted units and has {count(arm.matured)}"
         for arm in status.arms

@@ -50,7 +50,7 @@ STYLE: dict[Any, Any] = {
 DPI = 150
 KINDS = ("png", "svg")
 BARS = (10, 60)
-"""Fewest and most bars of a histogram."""
+"""Minimum and maximum number of bars of a histogram."""
 
 NAME_SIGNS = 40
 """Maximum number of characters in a line of the name of a difference."""

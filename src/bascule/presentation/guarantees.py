@@ -79,7 +79,7 @@ def difference_words(effect: Effect | Contrast, amounts: Amounts) -> str:
 
 
 def contrast_words(contrast: Contrast, amounts: Amounts) -> str:
-    """Format a treatment minus the control, in outcome units and relative, with both intervals.
+    """Format a treatment minus the control, in outcome units and relative, each with its interval.
 
     >>> from bascule.core.outcomes import Bernoulli
     >>> ends = (0.043, 0.0, 0.087, 0.05, 0.43, 0.0, 1.05, 0.055, "proven")
@@ -203,7 +203,7 @@ def assumption_words(outcome: Outcome) -> str:
 def promise(error: float, arms: int, kind: str, outcome: Outcome) -> str:
     """Say what an error bounds, what kind of proof stands behind it, and for which outcomes."""
     words = error_words(error, arms)
-    # In a log, a spread that counts as known may have been estimated from the log itself.
+    # In the analysis of a log, a spread that is treated as known may be an estimate from the log.
     assumed = LARGE if kind == "asymptotic" else assumption_words(outcome)
     return f"However often you look, {words} ({kind}, {assumed})"
 

@@ -19,7 +19,7 @@ from bascule.core.metrics.metric import Goal
 if TYPE_CHECKING:
     from bascule.core.outcomes import Outcome
 
-    # Not loaded for a report on a log, which has no simulation.
+    # This is not loaded for a report on a log, which has no simulation.
     from bascule.simulation import Estimate
 
 __all__ = ["UNKNOWN", "part", "percent"]
@@ -138,7 +138,7 @@ def known(value: float | None) -> TypeGuard[float]:
 def bounds_words(
     low: float | None, high: float | None, written: Callable[[float | None], str]
 ) -> str:
-    """Return the bounds of an interval, or the one that is finite; empty if none is.
+    """Return the bounds of an interval, or its only finite bound; empty if no bound is finite.
 
     >>> bounds_words(-0.5, 1.0, relative), bounds_words(0.0, math.inf, relative)
     ('−50 % to +100 %', 'at least 0 %')

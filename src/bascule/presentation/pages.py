@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def environment(package: str) -> Environment:
     """Return the Jinja environment of a package's templates; all text in them is escaped."""
-    # Loaded at first use: most results are never made into a page.
+    # Loaded at first use, because most results are never made into a page.
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     return Environment(
@@ -40,7 +40,7 @@ def environment(package: str) -> Environment:
 def report_page(report: Report, kind: str, file: str = "") -> str:
     """Return a report as an HTML page with its figures and details.
 
-    - `kind`: what the page is, written above the headline
+    - `kind`: the kind of page, which is written above the headline
     - `file`: the text of a file that the report is about
 
     >>> from bascule.presentation.report import Drawable, Report
@@ -103,7 +103,7 @@ def _about(metric: Metric) -> str:
 def _counting(measure: Measure | None) -> str:
     """Describe how the outcome of a unit is measured."""
     if measure is None:
-        return "the first value recorded; a unit without one holds up those after it"
+        return "the first value recorded; a unit without a value holds up those after it"
     names = {"sum": "the sum of its events", "any": "1 if there was an event, else 0"}
     names |= {"mean": "the mean of its events", "last": "its last event"}
     days = duration(float(measure.window or measure.period or 0.0) / DAY)

@@ -29,7 +29,7 @@ class Fact:
     name: str
     value: str
     more: str = ""
-    """Comparison or uncertainty of the value."""
+    """A comparison of the value, or its uncertainty."""
 
     @property
     def words(self) -> str:
@@ -67,7 +67,7 @@ class Report:
     tables: tuple[Table, ...] = ()
     """Figures that are compared."""
     notes: tuple[str, ...] = ()
-    """Sentences: the reason, what is guaranteed, what to mind."""
+    """Sentences: the reason, the guarantee, and warnings."""
     figures: tuple[Drawable, ...] = ()
     """Figures that pages and notebooks draw."""
     parts: tuple[Report, ...] = ()
@@ -90,10 +90,10 @@ class Report:
         )
 
     def spelled(self, names: Mapping[str, str]) -> Report:
-        """Return the report with options in its notes spelled for a place, as the command line.
+        """Return the report with options in its notes spelled as on the command line, for example.
 
-        A note has `option` or `option=value`; a value may have a spelling of its own in `names`.
-        What `names` does not have is spelled as in Python.
+        A note has `option` or `option=value`; `names` may also have a spelling for a value. An
+        option that is not in `names` is spelled as in Python.
 
         >>> notes = ("Takes longer (`share`).", 'Give `missing="exclude"`.')
         >>> names = {"share": "--share", "missing": "--missing"}

@@ -29,7 +29,7 @@ ENGINES = {
 
 
 def title(simulation: Simulation) -> str:
-    """Say which rule was simulated, how often, and on which means."""
+    """Say which rule was simulated, in how many runs, and on which means."""
     design, runs = simulation.design, count(simulation.runs)
     means = shown(simulation.means)
     return f"{design.rule.label}, {runs} runs at means {means}; {design.outcome.words}"
@@ -148,7 +148,7 @@ def _engine_words(simulation: Simulation) -> str:
 
 
 def wrong_words(simulation: Simulation) -> str:
-    """Return the share of wrong decisions, and what counts as one where no arm is the best."""
+    """Return the share of wrong decisions, and say what is wrong if no arm is the best."""
     share = f"{percent(simulation.error_rate)} of runs"
     if not simulation.tied:
         return share

@@ -219,7 +219,7 @@ def _decided(status: Status, decision: Verdict) -> str:
 
 
 def _guardrail_words(status: Status, winner: str) -> str:
-    """Say what is shown of a winner's guardrails, and how other metrics changed.
+    """Say what is shown about a winner's guardrails, and how other metrics changed.
 
     "quality at most 2 points worse (proven at 5 %); cost −60 %".
     """

@@ -68,39 +68,20 @@ def simulate(
     Run k of a seed draws the same numbers whatever the number of threads. An interruption raises
     `KeyboardInterrupt`, without a result.
 
-    Parameters
-    ----------
-    design
-        The design to simulate.
-    means
-        The mean of each arm, as 0.05 or "5%"; leave them out if `world` has them.
-    runs
-        Number of runs.
-    seed
-        Seed of the random numbers.
-    threads
-        Number of threads; all cores if not given.
-    progress
-        Called now and then with the number of finished runs.
-    world
-        A `World`, the same as plain data, or a name, which needs `means`. With its
-        `units_per_day` the simulation includes the window and the calendar of the design.
-    engine
-        "plain" draws every outcome. "fast" is for `Recurrent` outcomes, where its cost does not
-        grow with the number of units, and for rules in blocks, where it draws the sum of an arm's
-        outcomes in a block at once, with the same distribution. With guardrails, "plain" runs the
-        same loop uncompiled, with the same result.
-    executor
-        An executor of `concurrent.futures`, or of a Dask client, instead of threads; the result is
-        the same.
-    metrics
-        The means of the arms on each other metric of the design, which are drawn independently. A
-        metric that is left out has its baseline as the mean of every arm. In a world with
-        `units_per_day` a guardrail counts after its own window, if that is shorter than the unit's.
-    device
-        "cuda" for a GPU.
-    precision
-        On a GPU, "single" or "double" for normal outcomes.
+    Parameters ---------- design The design to simulate. means The mean of each arm, as 0.05 or
+    "5%"; leave them out if `world` has them. runs Number of runs. seed Seed of the random numbers.
+    threads Number of threads; all cores if not given. progress Called now and then with the number
+    of finished runs. world A `World`, the same as plain data, or a name, which needs `means`. With
+    its `units_per_day` the simulation includes the window and the calendar of the design. engine
+    "plain" draws every outcome. "fast" is for `Recurrent` outcomes, where its cost does not grow
+    with the number of units, and for rules in blocks, where it draws the sum of an arm's outcomes
+    in a block at once, with the same distribution. With guardrails, "plain" runs the same loop
+    uncompiled, with the same result. executor An executor of `concurrent.futures`, or of a Dask
+    client, instead of threads; the result is the same. metrics The means of the arms on each other
+    metric of the design, which are drawn independently. A metric that is left out has its baseline
+    as the mean of every arm. In a world with `units_per_day` a guardrail counts after its own
+    window, if that is shorter than the unit's. device "cuda" for a GPU. precision On a GPU,
+    "single" or "double" for normal outcomes.
 
     Examples
     --------
@@ -114,7 +95,7 @@ def simulate(
     if not isinstance(design, Design):
         raise invalid(
             f"design must be a Design (got {with_article(type(design).__name__)}): the design of "
-            "a plan is plan.design, and Design.load(path) reads that of a file",
+            "a plan is plan.design, and Design.load(path) reads a design file",
         )
     world = world_of(design, means, world)
     arms = len(design.arms)
@@ -125,7 +106,7 @@ def simulate(
             "more runs in parts, with another seed each",
         )
     if metrics is not None and not design.metrics:
-        raise invalid("metrics: the design has none but the primary one")
+        raise invalid("metrics: the design has only the primary one")
     if threads is None:
         threads = available_threads()
     threads = checks.whole("threads", threads, 1, "leave it out to use every core", MOST_THREADS)
@@ -219,7 +200,7 @@ def world_of(
             f"arrivals belongs to Recurrent outcomes, not to {outcome!r}: a unit with one outcome "
             "has the trend of its arrival anyway; give trend instead",
         )
-    # Limits alone do not determine the distribution of outcomes: the result states their noise.
+    # Limits alone do not determine the distribution of outcomes, so the result states the noise.
     played = written_out if outcome.variance(world.start[0]) is None else world
     return played.with_window(_window(design)) if outcome.supports("window") else played
 

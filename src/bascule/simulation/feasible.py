@@ -29,7 +29,7 @@ HOPELESS = 10
 
 
 def units_limit(design: Design) -> int:
-    """Return the number of units at which a run without a cap ends: fewer if outcomes recur."""
+    """Return the number of units that ends a run without a cap; it is smaller if outcomes recur."""
     return design.outcome.most_units or UNITS_LIMIT
 
 
@@ -39,7 +39,7 @@ def units_cap(design: Design) -> int:
 
 
 def check_simulated(design: Design, world: World) -> None:
-    """Raise an `InputError` for what live tests have and simulations do not, or not together."""
+    """Raise an `InputError` for features that simulations lack, or do not support together."""
     if design.metrics and design.covariates is not None:
         raise invalid(
             "covariates are not simulated together with other metrics: leave the metrics out, or "
@@ -53,8 +53,8 @@ def check_simulated(design: Design, world: World) -> None:
     if design.rule.uses_signals and world.delay is not None and world.delay.events is None:
         raise InputError(
             "events",
-            f"{design.rule.label} goes by events of open windows, and the delay of the world does "
-            "not say when they come: give it events, as in Delay(35_000, events=5_000)",
+            f"{design.rule.label} uses events in open windows, and the delay of the world "
+            "does not say when they come: give it events, as in Delay(35_000, events=5_000)",
         )
     has_window = design.measure is not None and design.measure.window is not None
     if has_window and world.missing:
@@ -128,7 +128,7 @@ def _check_arriving(design: Design, world: World) -> None:
 
 
 def _even_split(design: Design, best: float, gap: float) -> float:
-    """Return the fewest units that can distinguish two arms, with half of the units in each."""
+    """Return the smallest number of units that can distinguish two arms, half of them in each."""
     procedure = design.procedure
     # For other kinds of procedures no such number is known: 0 accepts all of them.
     arm_units = ARM_UNITS.get(procedure.kind)

@@ -58,9 +58,9 @@ def can_compile(design: Design) -> bool:
 class GuardedRuns:
     """What guardrails did in the runs of a simulation.
 
-    `means` has the true means of the arms on each metric. `removed_at` says, run by run, after how
-    many units of the test each arm was found harmful, -1 for never, and `by_harm` which runs ended
-    because no other arm was left.
+    `means` has the true means of the arms on each metric. `removed_at` has a row for each run:
+    after how many units of the test each arm was found harmful, or -1 for never. `by_harm` says
+    which runs ended because no other arm was left.
     """
 
     design: Design

@@ -1,8 +1,8 @@
 """Random streams, one for each run, and draws from them.
 
 A stream is four 64-bit words. Run k of seed s starts from the words (s, k, a constant, 1), so two
-runs can never share a stream, and what a run draws depends on nothing but s and k: not on
-threads, chunks or machines. NumPy's `SFC64` gives the same words from the same state.
+runs can never share a stream, and the numbers of a run depend only on s and k, and not on threads,
+chunks or machines. NumPy's `SFC64` gives the same words from the same state.
 
 Plain functions on scalars and flat arrays: the loops compile them for CPU and CUDA, and the traces
 call them as they are. An argument `cell` is an array of one number, for intermediate results.
@@ -33,13 +33,13 @@ ROW = 4
 """Numbers per layer of the table: edge, scale, density at the layer, density at the next one up."""
 
 TAIL = 3.6541528853610088
-"""Where the ziggurat ends and the normal's tail begins, for 256 layers of equal area."""
+"""Point at which the ziggurat ends and the tail begins, for 256 layers of equal area."""
 
 SLACK = 1e-10
 """Margin around the bounds of the density, within which a point is compared with the density."""
 
 DONE = -1
-"""Takes the place of a layer when the number is complete."""
+"""Returned in place of a layer when the number is complete."""
 
 _DOMAIN = np.uint64(0x62617363756C65)
 _ONE, _THREE, _ELEVEN = np.uint64(1), np.uint64(3), np.uint64(11)
@@ -95,7 +95,7 @@ def uniform(streams: WordArray, at: int) -> float:
 def outside_layer(
     streams: WordArray, at: int, row: int | np.int64, value: float, table: FloatArray
 ) -> float:
-    """Finish a normal draw outside the rectangle of its ziggurat layer, as one in eighty is."""
+    """Finish a normal draw that is outside the rectangle of its ziggurat layer: one in eighty."""
     while True:
         if row == 0:
             while True:
@@ -182,7 +182,7 @@ def fill_uniforms(
 def ziggurat_table() -> FloatArray:
     """Return the layers of the ziggurat method for normal numbers, which have equal areas.
 
-    It is made once, and everybody only reads it.
+    The table is created once and must not be changed.
 
     >>> ziggurat_table().shape
     (1024,)
@@ -270,7 +270,7 @@ NORMAL = Draws(fill_normals, begin_normal, shifted, shifted_total, False)
 ZERO_OR_ONE = Draws(fill_uniforms, begin_uniform, hit, hits, True)
 
 DRAWS = {"normal": NORMAL, "coin": ZERO_OR_ONE}
-"""How the loops for steady worlds draw noise in bursts, by kind of noise."""
+"""Functions with which the loops for steady worlds draw noise in bursts, by kind of noise."""
 
 
 def draws_of(noise: Noise) -> Draws | None:
@@ -298,7 +298,8 @@ def gamma(streams: WordArray, shape: float, cell: FloatArray, ziggurat: FloatArr
     """Draw a gamma number with scale 1 by the rejection method of Marsaglia and Tsang."""
     boost = 1.0
     if shape < 1.0:
-        # The method needs a shape of at least 1; a power of a uniform makes up for a smaller one.
+        # The method needs a shape of at least 1; for a smaller shape, the result is multiplied by a
+        # power of a uniform number.
         boost = math.pow(1.0 - uniform(streams, 0), 1.0 / shape)
         shape += 1.0
     centre = shape - 1.0 / 3.0

@@ -59,15 +59,15 @@ class Estimate:
 class Simulation(Reported):
     """The runs of one design in one world.
 
-    Columns, one row a run: `winner` (-1 for undecided, -2 for no difference that matters),
-    `decision_time` in units that have arrived, `regret` against giving every unit the arm that was
-    best at its time, in outcome units, and `units` with one column an arm. A run that reached the
-    cap counts with the units and the regret that it had then; its time includes the wait for
-    outcomes under way.
+    Columns, with a row for each run: `winner` (-1 for undecided, -2 for no difference that
+    matters), `decision_time` in units that have arrived, `regret` in outcome units, compared with
+    giving every unit the arm that was best at its time, and `units` with a column for each arm. A
+    run that reached the cap counts with the units and the regret that it had then; its time
+    includes the wait for outcomes under way.
 
-    With `Recurrent` outcomes `engine` says how the units were played, and `accuracy` by how much
-    variances may be off, relative to themselves; 0 if every outcome was drawn. `guarded` says what
-    guardrails did, where the design has other metrics.
+    With `Recurrent` outcomes, `engine` says how the units were played, and `accuracy` is the
+    largest relative error of variances; it is 0 if every outcome was drawn. `guarded` says what
+    guardrails did, if the design has other metrics.
     """
 
     design: Design
@@ -205,7 +205,7 @@ class Simulation(Reported):
 
     @property
     def time_unit(self) -> str:
-        """What a decision time counts: units, or stages if all units are there from the start."""
+        """The unit of a decision time: units, or stages if all units are there from the start."""
         return "stages" if self.design.procedure.assigns == "hash" else "units"
 
     @property
@@ -247,7 +247,8 @@ class Simulation(Reported):
     def least_regret(self) -> float | None:
         """Return a lower bound on the regret of any rule with this error and mean decision time.
 
-        None where no arm is the best, nothing is known of the spread, or outcomes recur.
+        It is None if no arm is the best, if nothing is known about the spread, or if outcomes
+        recur.
         """
         means, design = self._oriented(self.means), self.design
         gaps, error = rival_gaps(means), design.calibration.error
@@ -265,7 +266,7 @@ class Simulation(Reported):
 
     @property
     def unplayed(self) -> tuple[str, ...]:
-        """Parts of the design that were not played, as the world states no units per day."""
+        """Parts of the design that were not simulated: the world states no units per day."""
         has_window = bool(self.design.matures(0.0)) and self.world.delay is None
         has_calendar = self.design.withholds and self.world.units_per_day is None
         return ("window",) * has_window + ("calendar",) * has_calendar
@@ -304,7 +305,7 @@ class Simulation(Reported):
 
     @property
     def days(self) -> Estimate:
-        """The decision time in days, where the world says how many units arrive a day."""
+        """The decision time in days, if the world says how many units arrive a day."""
         time, daily = self.summary()["decision_time"], self.world.units_per_day or math.nan
         return Estimate(time.mean / daily, time.se / daily)
 
@@ -341,7 +342,7 @@ def wilson(count: int, runs: int) -> tuple[float, float]:
 def share_estimate(count: int, runs: int) -> Estimate:
     """Return a share, with the standard error as if each outcome had two more runs.
 
-    So the error of a share that was never, or always, seen is not taken for 0.
+    So the standard error of a share of 0 or 1 is not 0.
 
     >>> print(share_estimate(400, 400))
     1.0000 ± 0.0035

@@ -52,8 +52,8 @@ def naming_rule(label: str) -> Iterator[None]:
 class Runs(ABC):
     """The runs of one simulation, which threads play a few at a time into shared columns.
 
-    `engine` names the engine where a user can choose one, and `accuracy` is its relative error.
-    `first_run` is the run of the first row, where this process plays a part of the runs only.
+    `engine` names the engine if a user can choose one, and `accuracy` is its relative error.
+    `first_run` is the run of the first row, if this process plays only a part of the runs.
     """
 
     engine: Literal["fast", "plain"] | None = None

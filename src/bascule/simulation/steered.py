@@ -37,15 +37,15 @@ from bascule.simulation.kernels.guards import room_for_test
 from bascule.simulation.result import Estimate
 
 LONGEST = 400.0
-"""Maximum number of days of a simulated test, after which it is given up."""
+"""Number of days after which a simulated test is ended undecided."""
 
 Level = Callable[[FloatArray], FloatArray]
-"""What is added to the mean of every arm, by the time of arrival in days."""
+"""The amount that is added to the mean of every arm, by the time of arrival in days."""
 
 
 @dataclass(frozen=True, slots=True)
 class SteeredRuns:
-    """How simulated tests ended: winners, days, and what was lost against the best arm."""
+    """How simulated tests ended: winners, days, and losses compared with the best arm."""
 
     winners: IntArray
     days: FloatArray

@@ -98,7 +98,8 @@ class SteeredTest:
 
     `exposures` has a row each time a unit was served an arm. `outcomes` are the events that count:
     those of the primary metric, and of each other metric in the order of the design. `settle` is
-    for how many seconds after a change of shares units may still get earlier ones.
+    the number of seconds after a change of the shares in which units may still be assigned by the
+    earlier shares.
     """
 
     name: str
@@ -154,7 +155,7 @@ class SteeredTest:
 
 @cache
 def _adapter() -> TypeAdapter[TestFields]:
-    """Return what checks the fields of a file; made when it is first needed."""
+    """Return the validator of the fields of a file, which is created at first use."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(TestFields)
@@ -198,7 +199,10 @@ def checked(design: Design) -> Design:
         )
     for metric in design.metrics:
         if metric.name in TABLES:
-            raise InputError("metrics", f"metric {metric.name} needs another name: it is a table's")
+            raise InputError(
+                "metrics",
+                f"metric {metric.name} needs another name: a table of the file has this one",
+            )
     for own in (design, *design.metric_designs):
         if own.outcome.pairs or own.measure is None or own.measure.may_lack:
             raise InputError(

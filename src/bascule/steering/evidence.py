@@ -45,13 +45,13 @@ class SteeringEvidence:
     clipped: int
     """Outcomes beyond the limits of the model, which count as the nearest limit."""
     unpaired: int
-    """Units left out because an active arm has none in their block, so nothing is compared."""
+    """Units that are left out because an active arm has no units in their block."""
 
 
 def ordered(outcomes: Mapping[Outcomes, int], generator: np.random.Generator) -> FloatArray:
     """Return the outcomes of an arm in a random order: a row per unit, a column per metric.
 
-    What is drawn depends on the number of units alone, and not on their outcomes.
+    The order depends only on the number of units, and not on their outcomes.
     """
     sizes = [outcomes[values] for values in sorted(outcomes)]
     rows = np.repeat(np.array(sorted(outcomes), dtype=float), sizes, axis=0)

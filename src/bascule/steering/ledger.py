@@ -21,7 +21,7 @@ Shares = Mapping[str, float]
 """The share of the traffic that each arm gets."""
 
 Row = dict[str, Any]
-"""A line of the ledger; `what` says which kind it is, and `at` when it was written."""
+"""A line of the ledger; `what` is its kind, and `at` the time at which it was written."""
 
 HAND = "hand"
 """Author, in the ledger, of a change of the shares that somebody made by hand."""
@@ -116,7 +116,7 @@ class Ledger:
 
     @property
     def blocks(self) -> list[CountedPart]:
-        """The parts of periods that were counted, in order, with the sums that were last read."""
+        """The parts of periods that were counted, in order, with the sums of the latest reading."""
         latest = {row["number"]: row for row in self.rows if row["what"] == "block"}
         return [
             CountedPart(
@@ -133,7 +133,7 @@ class Ledger:
 def open_ledger(path: Path, *, dry_run: bool = False) -> Iterator[Ledger]:
     """Open the ledger of a test; only one run at a time may write to it.
 
-    A dry run reads it only, also while another run is under way.
+    A dry run only reads it, even while another run is under way.
     """
     if dry_run:
         data = path.read_bytes() if path.exists() else b""

@@ -29,7 +29,7 @@ Counts = dict[str, dict[Outcomes, int]]
 
 @dataclass(frozen=True, slots=True)
 class LogRead:
-    """What a run has read: the number of rows, the time that they reach, and what does not count.
+    """Summary of what a run has read: number of rows, latest time, and rows that do not count.
 
     `elsewhere` are the units that do not count yet, or that came while shares were changing, and
     `excluded` the rows that do not count, by reason.
@@ -59,8 +59,8 @@ class LogRead:
 class SteeredLog:
     """The units of a test, each in the arm and at the time of its first exposure.
 
-    A unit's window has closed if it closes by `read.newest`: rows that a late warehouse has not got
-    yet are still to come.
+    A unit's window has closed if it closes by `read.newest`: a warehouse may get its rows late, so
+    later times are not complete yet.
     """
 
     arms: tuple[str, ...]
@@ -164,7 +164,8 @@ def new_blocks(
 ) -> list[CountedPart]:
     """Return the parts of periods, after the last block, in which all windows have closed.
 
-    `closed` is the arrival of the first unit whose window is open. A block never holds two splits.
+    `closed` is the arrival of the first unit whose window is open. The shares are constant within a
+    block.
     """
     counted = blocks[-1].until if blocks else periods[0].since
     found = []

@@ -1,7 +1,8 @@
 """`steer`: one run of a steered test, from reading its log to setting the next shares.
 
-Before shares are written, the ledger has the intent; afterwards it has what was read back. So a run
-that is killed in between leaves a trace, and the next one finds out whether the write happened.
+Before shares are written, the ledger has the intent; afterwards it has the shares that were read
+back. So a run that is killed in between leaves a trace, and the next one finds out whether the
+write happened.
 """
 
 from __future__ import annotations
@@ -199,7 +200,7 @@ class _Run:
         return InputError(
             "shares",
             f"the shares were changed by somebody else ({shares_words(shares)}): they are noted in "
-            "the ledger and left as they are; units that came since the run before do not count. "
+            "the ledger and left as they are; units that came since the previous run do not count. "
             "To steer on from here, run once with resume (--resume)",
             kind="conflict",
             others=("resume",),
@@ -324,7 +325,7 @@ class _Run:
         """Add a note for each kind of rows or outcomes that were left out or changed."""
         counted = {
             **{f"rows excluded, {reason}": rows for reason, rows in read.excluded.items()},
-            "outcomes beyond the limits, counted as the nearest": evidence.clipped,
+            "outcomes beyond the limits, counted as the nearest limit": evidence.clipped,
             "units of blocks in which an arm has nobody, so that nothing is compared": (
                 evidence.unpaired
             ),

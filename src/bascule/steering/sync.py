@@ -24,7 +24,8 @@ DUPLICATE = "duplicate"
 class QueryColumns:
     """The columns of a query; `unit` and `time` are found by usual names if not given.
 
-    Without a `value` every row counts as 1. `id` makes a row count once, however often it is read.
+    Without a `value` every row counts as 1. Rows with the same `id` count once, however often they
+    are read.
     """
 
     id: str
@@ -71,8 +72,8 @@ def sync(
     """Record the outcomes that a query returns, except for rows that were recorded before.
 
     Rows of units that the test has not assigned are counted and left out: a warehouse has the
-    events of everyone. A row that arrives after its unit has counted is late: the `grace` of the
-    measure is how long units wait for the warehouse.
+    events of everyone. A row that arrives after its unit has counted is late, so the `grace` of the
+    measure has to allow for the delay of the warehouse.
     """
     rows = _rows(Source(source, query, "source"), columns)
     enrolled = {unit for unit in {row["unit"] for row in rows} if test.assignment(unit) is not None}

@@ -30,7 +30,7 @@ class Target(Protocol):
     """Where shares are written to."""
 
     def within(self, folder: Path) -> Target:
-        """Return the target with its paths, given the folder that they are relative to."""
+        """Return the target with absolute paths, given the folder of the test."""
 
     def read(self) -> Shares:
         """Return the share of each variant."""
@@ -80,7 +80,7 @@ class Flagd:
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
 
     def within(self, folder: Path) -> Flagd:
-        """Return the target with the path of its file, given the folder that it is relative to."""
+        """Return the target with the absolute path of its file, given the folder of the test."""
         return replace(self, file=folder / self.file)
 
     @property
@@ -226,7 +226,7 @@ class Command:
             raise invalid('command must be a list of words, as ["./set-shares.sh"] (got [])')
 
     def within(self, folder: Path) -> Command:
-        """Return the target with the folder to run in, given the one that it is relative to."""
+        """Return the target with the absolute path of its folder, given the folder of the test."""
         return replace(self, folder=folder / self.folder)
 
     def _run(self, verb: str, text: str = "") -> str:

@@ -2,8 +2,9 @@
 
 - `bounds`: our proof: decision time and regret that hold with probability 1 - error
 - `published_bounds`: the paper's exact theorems, corrected and solved numerically
-- `predict`: what to expect; `mean_path`: the same without noise, for any number of arms
-- `oracle_information`, `least_regret`: what no rule can beat
+- `predict`: the expected time and regret; `mean_path`: the same without noise, for any number of
+  arms
+- `oracle_information`, `least_regret`: lower bounds for any rule
 - `c_alpha`, `sharper_c_alpha`: the constant of the regret bound, the paper's and ours
 - `delta_tilde`, `corollary_delta`, `peel`, `level_for`: between nominal delta and proven error
 

@@ -40,7 +40,7 @@ def oracle_information(gap: float, sigma: float, error: float, failure: float = 
     apart = (1.0 - failure) * math.log((1.0 - failure) / error)
     if failure > 0.0:
         apart += failure * math.log(failure / (1.0 - error))
-    # In two steps, since the square of a tiny gap could underflow to 0.
+    # Divide in two steps, because the square of a tiny gap could underflow to 0.
     return 2.0 * (sigma / gap) * (sigma / gap) * apart
 
 
@@ -49,7 +49,7 @@ def least_regret(
 ) -> float:
     """Return the least regret of any rule that decides within `time` units on average.
 
-    There is one gap for each arm but the best. It is nan where no rule decides as soon as that.
+    `gaps` has a number for each arm but the best. It is nan if no rule can decide as soon as that.
     With two arms it is `(D / 2) (T - sqrt(T^2 - 4 h T))`, h the least information.
 
     >>> round(least_regret([0.1], 1.0, 0.05, 4000.0), 1)

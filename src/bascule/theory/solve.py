@@ -1,8 +1,8 @@
 """Solve for the number of units at which the radius of an interval falls to a given width.
 
-Where outcomes recur, a unit counts more the more outcomes it has given, and no two units of an arm
-arrive at the same stage. So the n units of an arm have given at least 1, 2, ..., n outcomes, which
-bounds its clock from below and its radius from above.
+If outcomes recur, the weight of a unit grows with the number of its outcomes, and no two units of
+an arm arrive at the same stage. So the n units of an arm have given at least 1, 2, ..., n outcomes,
+which bounds its clock from below and its radius from above.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from bascule.core.progress import interval_procedure, recurrent_procedure
 def units_until(width: float, sigma: float, shape: Shape, delta: float) -> float:
     """Return the real number of units from which on the radius is at most `width`.
 
-    At a large delta the radius may rise a little before it falls; what counts is the last n at
-    which it comes down to `width`.
+    At a large delta the radius may rise a little before it falls; the result is the last n at which
+    it comes down to `width`.
 
     >>> round(units_until(0.5, 1.0, Shape(2.0, 3.0, 2), 0.01))
     69

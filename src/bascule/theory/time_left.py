@@ -1,8 +1,8 @@
 """Estimate the remaining time of a test by a range that contains it in most cases.
 
-The lead of an arm, in standard errors of its difference, is a walk with drift. What the drift is
-follows from what the test has shown, up to the same standard error: the range takes this into
-account, and so is wide at first. docs/research/prediction.md derives it.
+The lead of an arm, in standard errors of its difference, is a walk with drift. The drift is
+estimated by the test so far with the same standard error: the range takes this into account, so it
+is wide at first. docs/research/prediction.md derives it.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ def growth_range(
 
     It is a lower bound, the median and an upper bound.
 
-    `lead` and `line` are the lead and what it takes to win, in standard errors. A `flat` line stays
-    where it is for the total, as it does for a test with a horizon, and others rise by the law of
-    the iterated logarithm. The test ends after `most` at the latest; and before, if the planned
-    lead, `futile[0]` standard errors, has a probability of less than `futile[1]` to be shown by
-    then. None where the end is too far away to say.
+    `lead` and `line` are the present lead and the lead that wins, in standard errors. A `flat` line
+    is constant for the total, as in a test with a horizon; others rise by the law of the iterated
+    logarithm. The test ends when its information has grown by `most` times the present one, or
+    sooner, if the probability to win by then at the planned lead, `futile[0]` standard errors, is
+    below `futile[1]`. The result is None if the end is too far away for a range.
 
     >>> low, median, high = growth_range(2.0, 2.5, flat=True, most=1.0)
     >>> 0.0 < low < median < high <= 1.0

@@ -1,8 +1,8 @@
 """Median-unbiased estimate of a difference after a test that may have ended early.
 
-A test that ends when the difference is large enough ends on average when it looks larger than it
-is. The median-unbiased estimate is the difference at which a test would have ended as well for the
-arm ahead as this one with probability one half: decided as soon, or else open or futile no sooner.
+A test that ends when the difference is large enough shows it too large on average. The
+median-unbiased estimate is the difference at which a test ends, with probability one half, at least
+as well for the leading arm as this test: decided as soon, or else open or futile no sooner.
 docs/research/ends.md has the order of the ends and the proof.
 """
 
@@ -48,8 +48,8 @@ def unbiased_difference(
     """Return the median-unbiased estimate of the difference of treatment and control.
 
     `is_over` says that the test has ended, by a limit on its units or its time if not by its plan.
-    None while these two are neither decided nor at the end of the test, where outcomes do not vary,
-    for rules that do not compare arms in blocks, and for evidence that theory does not know.
+    The estimate is None while these two arms are undecided and the test goes on, if outcomes do not
+    vary, for rules that do not compare arms in blocks, and for evidence that theory does not know.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(1, effect=0.5, power=0.9))
@@ -73,15 +73,15 @@ def unbiased_difference(
         return None
     spread = _spread(procedure, oriented, first, second) if pair[CLOCK] > 0.0 else 0.0
     if spread == 0.0:
-        # Nothing is known yet, or outcomes do not vary, so that the difference has no error.
+        # There are no data yet, or outcomes do not vary, so that the difference has no error.
         return None
     total, horizon, height = abs(pair[TOTAL]), math.inf, 0.0
     if params.reach > 0.0:
         shared = evidence.shared(arms, procedure.arms, params)
         left = evidence.remaining(pair, mine, theirs, shared, 0.0, params)
         horizon = pair[CLOCK] + max(0.0, left)
-        # Where the spread is estimated, the boundary is higher than planned: by the last block, and
-        # by what skewness may hide. A futile test had that boundary ahead of it.
+        # If the spread is estimated, the boundary is higher than planned: by the last block, and by
+        # the allowance for skewness. A futile test had that boundary ahead of it.
         if procedure.outcome.estimated and params.futility > 0.0 and left > 0.0 and not decided:
             sign = math.copysign(1.0, pair[TOTAL])
             standard, room = evidence.outlook(pair, mine, theirs, sign, shared, params)
@@ -114,8 +114,8 @@ def _drift(
 ) -> float:
     """Return the drift at which half of all tests end at least as well for the leader as this one.
 
-    The boundary of a decision passes through the place where it was reached; `height` is that of
-    another end, or 0 where the plan has it.
+    The boundary of a decision passes through the point at which it was reached. `height` is the
+    height of the boundary at another end, or 0 if it is that of the plan.
     """
     limits = NO_LIMITS
     if math.isinf(horizon):

@@ -157,7 +157,7 @@ def test_means_of_metrics_are_given_or_known() -> None:
         bs.simulate(by_units, [0.0, 1.0], runs=2, world="rising")
     with pytest.raises(bs.InputError, match="primary metric alone"):
         bs.research.audit(design(baseline=0.0), runs=2)
-    with pytest.raises(bs.InputError, match="the design has none"):
+    with pytest.raises(bs.InputError, match="the design has only the primary one"):
         bs.simulate(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), [0, 1], metrics={"g": [0]})
 
 

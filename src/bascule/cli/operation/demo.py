@@ -45,7 +45,7 @@ BIN = 10
 """Sales in a bin of the histogram."""
 
 TYPICAL = 5
-"""A seed whose two tests are near the averages: most are not."""
+"""A seed with which both tests are near their averages, which is not so for most seeds."""
 
 TITLES = {"adaptive": "adaptive test", "even-split": "even split", "fixed-horizon": "fixed horizon"}
 
@@ -81,7 +81,7 @@ def command(
     from bascule.service.settings import Settings
 
     console, clock = screen(), ManualClock()
-    # Simulated in a process of its own: to compile the simulator would hold up the page.
+    # The simulation has a process of its own, because compiling the simulator would block the page.
     with (
         tempfile.TemporaryDirectory() as folder,
         Store(Path(folder) / "demo.db", "demo", clock, demo_shop.shuffle(seed)) as store,
@@ -163,7 +163,7 @@ def _print_row(
         if standing.winner:
             bar = f"all {standing.winner}"
         elif not came:
-            # A test that is full, or has ended undecided, assigns nobody.
+            # A test that is full, or has ended undecided, assigns no more visitors.
             bar = "-"
         cells.append(f"{bar:<12} {standing.lost:>6.1f}")
     console.print(f"{hours / 24:>4.1f} {hours * PER_HOUR:>9,}  {'  '.join(cells)}")

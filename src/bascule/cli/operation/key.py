@@ -23,10 +23,10 @@ def create(
         ..., help="client: assign and record; viewer: look; admin: everything."
     ),
     experiment: list[str] = typer.Option(
-        [], help="Good for this experiment only; may be given again."
+        [], help="Make the key valid for this experiment only; may be given several times."
     ),
     unit_names: bool = switch("--unit-names", "A viewer may see and export the names of units."),
-    label: str = typer.Option("", help="Whose it is, for the list and the audit log."),
+    label: str = typer.Option("", help="The owner of the key, for the list and the audit log."),
     store: str = STORE,
     as_json: bool = AS_JSON,
 ) -> None:
@@ -47,7 +47,7 @@ def create(
 
 @app.command("list")
 def list_all(store: str = STORE, as_json: bool = AS_JSON) -> None:
-    """List the keys: their numbers and what they are for, never the keys themselves."""
+    """List the keys: their numbers, roles and experiments, but never the keys themselves."""
     from bascule.live.api import moment
     from bascule.service.auth.keys import list_keys
 

@@ -49,7 +49,7 @@ SERVICE = named(
         metavar="ADDRESS",
     ),
     retention=Option(
-        "Erase units that came longer ago, as 90d, in experiments that have ended.",
+        "Erase units that came longer ago than this, such as 90d, in experiments that have ended.",
         group="basics",
         metavar="AGE",
     ),
@@ -74,16 +74,18 @@ SERVICE = named(
         "Who may look: ann@shop.example, or @shop.example.", many=True, metavar="ADDRESS"
     ),
     oidc_admin=Option("Who may change tests.", many=True, metavar="ADDRESS"),
-    largest_body=Option("Bytes that a request may have.", kind="whole", default="1000000"),
-    largest_batch=Option("Outcomes that a request may have.", kind="whole", default="1000"),
+    largest_body=Option("Maximum number of bytes of a request.", kind="whole", default="1000000"),
+    largest_batch=Option("Maximum number of outcomes in a request.", kind="whole", default="1000"),
     rate=Option(
-        "Requests a second that a key may send from one address.", kind="positive", default="10000"
+        "Maximum number of requests per second with one key from one address.",
+        kind="positive",
+        default="10000",
     ),
     log_level=Option(
         "What is logged.", choices=("debug", "info", "warning", "error"), default="info"
     ),
 )
-"""How the service is run; the names are those of `Settings`, or in the singular."""
+"""Options of the service; their names are those of `Settings`, or the singular of these."""
 
 SEVERAL = {
     "origin": "origins",
@@ -119,7 +121,7 @@ def command(store: str = STORE, **options: Any) -> None:
     def greet(opened: Store, address: str) -> None:
         _greet(opened, address, store, is_new)
 
-    # An interrupt is how one ends a service in a terminal.
+    # In a terminal, a service is ended by an interrupt.
     with suppress(KeyboardInterrupt):
         serve(store, settings, workers, log_level, ready=greet)
 

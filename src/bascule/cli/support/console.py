@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from bascule.presentation.report import Report
 
 NOTEWORTHY_SECONDS = 3.0
-"""Time from which on the simulator counts as compiled: loading it from the disk takes up to two
-seconds on a busy machine."""
+"""Seconds from which on the simulator is assumed to have been compiled: loading it from the disk
+takes up to two seconds on a busy machine."""
 
 DECLINED, INTERRUPTED = 1, 130
 """Exit codes of a command whose question was answered with no, and of one that was interrupted."""
@@ -109,7 +109,7 @@ def print_rows(as_json: bool, data: dict[str, Any], lines: Iterable[str], empty:
 
 
 def print_result(result: Any, as_json: bool, show: Callable[[Any], None] | None = None) -> None:
-    """Print a result as one JSON object, or as `show` prints it, or else its report."""
+    """Print a result as one JSON object, or by `show` if it is given, or else as its report."""
     if as_json:
         print_json(result.to_dict())
     elif show is None:

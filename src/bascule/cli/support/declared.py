@@ -35,9 +35,9 @@ def declared(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator that adds declared options and `--help-all` to a command.
 
-    The command takes those that were given as `**given`, as they were typed; parameters of its own
-    stay as they are. `shown` are the groups that `--help` shows, and `environment` is the prefix of
-    the environment variables that can set an option.
+    The command gets the options that were given as `**given`, as they were typed; its own
+    parameters do not change. `shown` are the groups that `--help` shows, and `environment` is the
+    prefix of the environment variables that can set an option.
     """
     options = {
         option.flag or name: option

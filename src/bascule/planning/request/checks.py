@@ -22,7 +22,7 @@ from bascule.planning.request.options import Lift
 def arm_names(
     arms: object, lift: object, first: str = "control", treatment: str = "variant"
 ) -> tuple[str, ...]:
-    """Return the names of the arms: those given, or default names if only their number is given."""
+    """Return the names of the arms as given, or default names if only their number is given."""
     wanted = 1 + len(lift) if isinstance(lift, list | tuple) else None
     if arms is None:
         arms = 2 if wanted is None else wanted
@@ -65,7 +65,7 @@ def lifts_of(lift: Lift, baseline: float, arms: int, goal: Goal) -> tuple[float,
     if isinstance(lift, list | tuple):
         return tuple(lift_of(part, baseline) for part in lift)
     single = lift_of(lift, baseline)
-    # If the other arms stayed at the baseline, there would be no single best arm.
+    # If the other arms stayed at the baseline, two arms would be equally good.
     rest = single if DIRECTION[goal] * single < 0 else 0.0
     return (single, *(rest for _ in range(arms - 2)))
 

@@ -24,7 +24,7 @@ Number = float | str
 """A number, or text such as "5%" or "5k"."""
 
 Lift = float | str | Sequence[float | str]
-"""A lift, or one for each arm after the first."""
+"""A lift, or a list with a lift for each arm after the first."""
 
 AcceptedGuarantee = Literal["proven", "gaussian", "asymptotic"]
 """Guarantees from the strongest to the weakest; accepting one includes all stronger ones."""
@@ -77,7 +77,7 @@ class PlanFields(Declared):
         ),
     ] = LIFT
     """Difference of a new arm from the baseline, in outcome units or as text such as "10%". A list
-    has one for each arm after the first. A single lift is that of the second arm, or of all new
+    has a lift for each arm after the first. A single lift is that of the second arm, or of all new
     arms if it makes them worse."""
     arms: Annotated[
         int | Sequence[str] | None,
@@ -101,7 +101,7 @@ class PlanFields(Declared):
     deadline_days: Annotated[
         float,
         Option(
-            "When the test ends at the latest, undecided.",
+            "Day on which the test ends undecided at the latest.",
             label="Maximum duration in days",
             group="basics",
             kind="days",
@@ -183,7 +183,7 @@ class PlanFields(Declared):
             kind="file",
         ),
     ] = None
-    """Earlier outcomes, from which the baseline and the spread were taken."""
+    """Earlier outcomes, from which the baseline and the spread are taken."""
     spread: Annotated[
         float | None,
         Option(
@@ -199,7 +199,7 @@ class PlanFields(Declared):
     outcomes_per_day: Annotated[
         float | None,
         Option(
-            "For recurrent outcomes: how many each unit gives a day.",
+            "For recurrent outcomes: number of outcomes of each unit per day.",
             group="outcome",
             kind="positive",
             unset="1",
@@ -288,7 +288,7 @@ PLAN = {**options_of(PlanFields), "cap": CAP}
 """All options of a plan, by name."""
 
 ROLLOUT = ("arms", "units_per_day", "deadline_days", "metrics", "harm_error")
-"""Options that a plan of a guarded rollout has as well."""
+"""Options of a plan that the plan of a guarded rollout has as well."""
 
 
 class PlanOptions(TypedDict, total=False):

@@ -98,7 +98,7 @@ def _check_names(outcome: object, asked: Mapping[str, Any]) -> None:
 def _capped(sample: Sample | None, cap: float | str) -> Outcome:
     if sample is not None:
         if sample.cap is None:
-            raise InputError("cap", "give the cap to Sample.of as well, which then applies it")
+            raise InputError("cap", "give the cap to Sample.of, which then applies it")
         return Bounded(0.0, sample.cap)
     if isinstance(cap, str) and cap.strip().endswith("%"):
         raise invalid(

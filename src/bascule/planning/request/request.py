@@ -81,7 +81,7 @@ class PlanRequest(RequestFields):
 
     @property
     def unwon_per_day(self) -> float:
-        """Loss of each day on which the whole traffic is without the better arm, in outcome units.
+        """Loss on each day on which the whole traffic lacks the better arm, in outcome units.
 
         >>> PlanRequest().unwon_per_day
         50.0
@@ -111,7 +111,7 @@ class PlanRequest(RequestFields):
         return None if self.delay is None else self.traffic.units_after(float(self.delay) / DAY)
 
     def measure_of(self, outcome: Outcome) -> Measure | None:
-        """Return the measure of an outcome model by default; None if the user has to choose one.
+        """Return the default measure of an outcome model; None if the user has to choose a measure.
 
         Conversions aggregate as "any" and ratios as "sum". For other outcomes the user has to
         choose between sums, means and last values.

@@ -41,7 +41,7 @@ STEEPEST, FLATTEST = -4.0, -1.0
 class Reach:
     """The lift, the deadline or the traffic that would suffice if only this one value were changed.
 
-    None if no change of that value would help.
+    A value is None if no change of it would help.
     """
 
     lift: float | None
@@ -70,9 +70,9 @@ def reach(request: PlanRequest, factor: float = 1.0) -> Reach:
 def time_needed(request: PlanRequest) -> float:
     """Return the units at which the soonest design reaches the power, by theory; inf if unknown.
 
-    Units whose windows are still open are not included. With too many arms for theory, the arms are
-    treated as pairs, each at its part of the error. If only the mean time is known, it is returned,
-    and the caller has to correct it, since it is too short.
+    Units whose windows are still open are not included. If there are too many arms for theory, each
+    pair of arms is predicted on its own, with its part of the error. If only the mean time is
+    known, it is returned; it is too short, and the caller has to correct it.
     """
     arms = len(request.names)
     # The power of a design with a horizon is exactly the requested one, and its prediction may be
@@ -208,8 +208,8 @@ class Pace:
 
     Of the designs that decide by the deadline, the fastest has the fewest days, including those at
     no effect, and the cheapest costs nearly the least. The balanced one is the cheapest that takes
-    no longer than the geometric mean of the days of both. `unwon` is the gain that is missed while
-    the better arm is not in use: the days times the gain of a day with the whole traffic.
+    no longer than the geometric mean of the days of both. `unwon` is the gain that is missed until
+    the better arm is in use: the days of the test times the gain of a day with the whole traffic.
     """
 
     name: PaceName
@@ -246,8 +246,8 @@ def paces(
 
     The recommended design and other `candidates` of its plan are compared as well.
 
-    Empty without a window, since a smaller share then saves nothing; if theory cannot forecast the
-    duration of designs; or if no design decides by the deadline.
+    The result is empty without a window, because a smaller share then saves nothing; if theory
+    cannot forecast the duration of designs; or if no design decides by the deadline.
 
     >>> import bascule as bs
     >>> from bascule.planning.search.choose import Candidate

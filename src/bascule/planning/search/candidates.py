@@ -39,8 +39,9 @@ MANY_ARMS = 12
 FUTILITY, WEAK_FUTILITY = 0.2, 0.05
 """Futility thresholds that are tried with a horizon if the request has none.
 
-They move the horizon, by 7 % of the information or by 1 %. With a window, a test has enrolled many
-units, or all that it needs, before futility can save any: the weak one is tried as well."""
+They move the horizon by 7 % and by 1 % of the information. With a window, a test has enrolled many
+units, or even all that it needs, before futility can save units: so the weak threshold is tried as
+well."""
 
 PLAIN_TILTS = (3.0, 8.0)
 """Tilts that are also tried without a planned effect."""
@@ -168,7 +169,7 @@ def candidates(request: PlanRequest, rules: Iterable[Rule] = ()) -> tuple[Rule, 
 
 
 def closer(rule: Rule, tried: Iterable[Rule]) -> tuple[Rule, ...]:
-    """Return rules whose parameter lies between that of `rule` and the nearest ones tried.
+    """Return rules whose parameter lies between that of `rule` and the nearest that were tried.
 
     The new values are whole numbers if those are.
 
@@ -204,7 +205,7 @@ def _between(low: float, high: float) -> list[float]:
 def search(
     request: PlanRequest, sweep: Sweep, progress: Stages, rules: Sequence[Rule] = ()
 ) -> list[Candidate]:
-    """Return all candidates with their forecasts, and further ones near the best of them."""
+    """Return all candidates with their forecasts, and further candidates near the best one."""
     first = candidates(request, rules)
     points = _points(request, first, sweep, progress)
     best = best_in_time(accepted(points))

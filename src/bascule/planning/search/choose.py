@@ -74,8 +74,8 @@ class Candidate:
     def weighed_days(self) -> float:
         """Weighted mean of the expected days at the lift and at no effect.
 
-        If theory cannot predict the days at no effect, or without a horizon, these are the
-        deadline: without a horizon nearly all tests without an effect last until then.
+        The days at no effect are those of the deadline if theory cannot predict them, and without a
+        horizon: then nearly all tests without an effect last until the deadline.
         """
         zero = self.zero if self.design.procedure.has_horizon else None
         at_zero = self.request.deadline_days if zero is None else zero.days.mean
@@ -188,10 +188,10 @@ def best_in_time(points: Sequence[Candidate]) -> Candidate | None:
     """Return the candidate to recommend; None if no candidate decides by the deadline.
 
     Candidates that take no longer than a fixed-horizon test, at the lift and at no effect, come
-    first. If there are none, those follow that take no longer at no effect, then those that take no
-    longer at the lift, then all. Of those with nearly the lowest expected cost, the one with the
-    fewest days wins. Expected costs are compared, because the lowest of several simulated costs is
-    low partly by chance.
+    first. If there are none, the candidates that take no longer at no effect are considered, then
+    those that take no longer at the lift, then all. Of the candidates with nearly the lowest
+    expected cost, the one with the fewest days is chosen. Expected costs are compared and not
+    simulated ones, because the lowest of several simulated costs is low partly by chance.
     """
     in_time = sorted(
         (point for point in points if point.in_time), key=lambda point: point.expected.cost.mean

@@ -71,8 +71,8 @@ def _variance(request: PlanRequest, mean: float) -> float:
 def _units_for(request: PlanRequest, wanted: float) -> float:
     """Return the units per arm that give the information of `wanted` units with one outcome each.
 
-    If outcomes recur, early units have given more of them: the information of a unit depends on the
-    duration of the test, which depends on the number of units.
+    If outcomes recur, early units have given more outcomes: the information of a unit depends on
+    the duration of the test, and the duration on the number of units.
     """
     outcome = request.played_outcome
     if not outcome.recurring:

@@ -49,9 +49,10 @@ CLOSE = replace(MAIN, steps=10_000_000)
 SIDE = Budget(steps=1_500_000, fewest=FEWEST, most=250, longest=150_000)
 WIDE = replace(SIDE, longest=1_000_000)
 GUARDED = Budget(steps=100_000_000, fewest=FEWEST, most=1000, longest=2_000_000)
-"""Budgets for the recommended design (MAIN), if it is `NEAR` the power or not predicted (CLOSE),
-and for other designs (SIDE); the prediction is shown if they take too long. Other designs get more
-(WIDE) if theory cannot predict them, as with very many arms. GUARDED is for all metrics."""
+"""Budgets: for the recommended design (MAIN), or if its predicted probability is `NEAR` the power
+or unknown (CLOSE); for other designs (SIDE), or if theory cannot predict them, as with very many
+arms (WIDE); and for simulations with all metrics (GUARDED). If a design takes too long, its
+prediction is shown."""
 
 
 def stages(
@@ -137,7 +138,8 @@ class _Planning:
     def _expected(self, rules: Sequence[Rule]) -> Plan:
         """Return the plan before any simulation, or after a few runs if theory cannot predict.
 
-        These runs have another seed, so as not to favour the design that they select.
+        These runs have another seed, so that later results do not favour the design that they
+        select.
         """
         request = self.request
         pilot = Sweep((self.sweep.seed + 1) % 2**64, self.sweep.threads)

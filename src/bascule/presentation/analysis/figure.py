@@ -1,6 +1,6 @@
 """The figure of an analysis: differences and cost day by day.
 
-Here is also how the days of a log, and its outcomes, are written.
+This module also formats the days of a log and its outcomes.
 """
 
 from __future__ import annotations

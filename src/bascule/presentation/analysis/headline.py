@@ -63,7 +63,7 @@ def _answer(analysis: Analysis) -> str:
     pairs = compared_pairs(analysis) + judged
     if analysis.once and not judged and has_ended(analysis):
         return _of_ended(analysis, pairs)
-    # No time is given once a guardrail is decided: that result need not wait.
+    # No time is given once a guardrail is decided, because that result need not wait.
     if analysis.days_left is not None and not judged:
         return f"No decision yet{pairs}: about {about(analysis.days_left)} more at this pace"
     return f"No decision yet{pairs}"
@@ -124,7 +124,7 @@ def _of_guardrails(analysis: Analysis) -> str:
 
 
 def judged_words(analysis: Analysis) -> str:
-    """Say what guardrails have shown of treatments, while the first metric is undecided."""
+    """Say what guardrails have shown about treatments, while the first metric is undecided."""
     words = _standing_words(analysis)
     return f" on {analysis.name}{words}" if words else ""
 
@@ -199,10 +199,11 @@ HOLDS = {
     "beyond margin": "do not ship it, it is worse than the margin allows on",
     "open": "it is not shown yet to stay within the margin of",
 }
-"""What is said of a winner that guardrails keep from being shipped; the worst comes first."""
+"""Sentences about a winner that guardrails keep from being shipped; the worst reason comes
+first."""
 
 MOST_NAMES = 4
-"""Maximum number of arms that a question names; of more it gives the number."""
+"""Maximum number of arms that a question names; for more arms, it gives only their number."""
 
 
 def question(analysis: Analysis) -> str:
@@ -257,7 +258,7 @@ def decided_before(analysis: Analysis) -> str:
 def guarantee(analysis: Analysis) -> str:
     """State the guarantee in a sentence or two."""
     if analysis.withheld:
-        return "Nothing is proven of this log."
+        return "Nothing is proven about this log."
     if analysis.evidence.once:
         return (
             "If this is the only look, at a time that was fixed before the test, a wrong winner is "

@@ -174,7 +174,7 @@ def _numbers(analysis: Analysis) -> Report:
 
 
 def _arm_table(analysis: Analysis) -> Table:
-    """Return the table of arms, a row each; means of 0/1 outcomes are in percent."""
+    """Return the table of arms, with a row for each arm; means of 0/1 outcomes are in percent."""
     mean = amounts_of(analysis).mean
     rows = [
         (arm.name, count(arm.units), count(arm.counted), mean(arm.mean), mean(arm.deviation))
@@ -265,7 +265,7 @@ def _score_table(analysis: Analysis) -> Table:
 
 
 def _guardrail_words(analysis: Analysis) -> tuple[str, ...]:
-    """Say of each treatment whether it is within the margin of a guardrail."""
+    """Say for each treatment whether it is within the margin of a guardrail."""
     metric = analysis.metric
     if metric is None or metric.margin is None:
         return ()

@@ -1,4 +1,4 @@
-"""The figure of a plan: cost against days for every design that was looked at."""
+"""The figure of a plan: cost against days for every design that was tried."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bascule.planning.result import Plan
 
 KNOBS = {"tilt": "", "alpha": "α "}
-"""Prefix of the value of a knob in the figure; for other knobs it is their name."""
+"""Prefixes of the values of knobs in the figure; other knobs have their name as prefix."""
 
 TALLEST = 2.5
 """Multiple of the lowest cost above which designs are left out of the figure."""
@@ -68,7 +68,7 @@ def plot_plan(plan: Plan) -> Figure:
 
 
 def main_curve(plan: Plan) -> list[Candidate]:
-    """Return the designs that differ from the recommended one in the knob alone, and even ones."""
+    """Return the designs that differ from the recommended one only in the knob, and even splits."""
     first = even_rule(plan.rule)
     return [
         point

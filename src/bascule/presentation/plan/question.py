@@ -55,7 +55,7 @@ def traffic_words(units_per_day: float) -> str:
 
 
 def share_words(request: PlanRequest) -> str:
-    """Say which share of the traffic gets in, where it is not all of it.
+    """Say which share of the traffic gets in, unless all of it does.
 
     >>> share_words(PlanRequest(share=0.3))
     ', of which 30 % get in,'
@@ -64,7 +64,7 @@ def share_words(request: PlanRequest) -> str:
 
 
 def outcome_words(request: PlanRequest) -> str:
-    """Return the outcome model in words, with what was assumed of it or taken from a sample."""
+    """Return the outcome model in words, and say what was assumed or taken from a sample."""
     words = request.outcome.words
     if request.spread is not None:
         is_assumed = request.sample is None and request.spread_is_usual and request.outcome.limited

@@ -55,7 +55,7 @@ def _subject(plan: Rollout) -> str:
 
 
 def _promises(plan: Rollout) -> list[str]:
-    """Return what is guaranteed, a sentence each."""
+    """Return the guarantees, one sentence for each."""
     harm = percent(plan.design.harm_error)
     return [
         f"a version that is not harmful is rolled back with probability at most {harm}, over the "

@@ -1,4 +1,4 @@
-"""The tables of a plan: each design that was looked at, and what it does at other lifts."""
+"""The tables of a plan: each design that was tried, and the recommended one at other lifts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CASE_NAMES = {"half": "half as large", "double": "twice as large", "zero": "zero
 
 
 def comparison(plan: Plan) -> list[Cells]:
-    """Compare the recommended design with the others on offer and with a fixed-horizon test."""
+    """Compare the recommended design with the alternatives and with a fixed-horizon test."""
     chosen, fixed = plan.chosen, plan.fixed_horizon
     rows: list[Cells] = [
         ("", "days", "90 % by", lost(plan.request.cost_unit), "days at no effect"),
@@ -126,7 +126,7 @@ def _named(point: Candidate) -> str:
 
 
 def frontier(plan: Plan) -> list[Cells]:
-    """List every design that was looked at, with headings."""
+    """List every design that was tried, with headings."""
     headings = ("design", "days", "50 %, 90 %", "cost", "decided in time", "days at no effect")
     rows = [(*headings, "runs")]
     return rows + [
@@ -154,7 +154,7 @@ def is_first_look(forecast: Forecast) -> bool:
 
 
 def what_if(plan: Plan) -> list[Cells]:
-    """List what the recommended design does at other lifts, with headings."""
+    """List the forecasts of the recommended design at other lifts, with headings."""
     rows = [("if the true lift is", "days", "cost", "decided", "wrong")]
     return rows + [(case_words(case, plan.request), *_case_cells(case)) for case in plan.what_if]
 

@@ -109,7 +109,7 @@ def given_up(plan: Plan) -> str:
 
 
 def even_words(plan: Plan) -> str:
-    """Say why the recommended design is an even split, where it is one."""
+    """Say why the recommended design is an even split, if it is one."""
     request, days = plan.request, plan.expected_days.mean
     if not plan.chosen.even:
         return ""
@@ -146,7 +146,7 @@ def cap_words(plan: Plan) -> str:
     model = plan.request.outcome
     if model.limited and not model.binary:
         return (
-            f"Outcomes beyond {model.low:g} and {model.high:g} count as the nearer of them: mean "
+            f"Outcomes beyond {model.low:g} and {model.high:g} count as the nearest limit: mean "
             "outcomes within these limits are compared."
         )
     if model.estimated and not model.pairs:
@@ -290,7 +290,7 @@ def report(plan: Plan, with_details: bool = False) -> Report:
 
 
 def waiting_words(plan: Plan) -> str:
-    """Say what each day without the better arm costs, for the choice of a share of the traffic."""
+    """Say what each day without the better arm costs, to help choose a share of the traffic."""
     request = plan.request
     return (
         "A smaller share of the traffic costs less in the test and takes longer (`share`); each "
@@ -319,7 +319,7 @@ def signal_words(plan: Plan) -> str:
 
 
 def question(plan: Plan) -> str:
-    """Return what was asked, in a sentence."""
+    """Return the question of the plan in a sentence."""
     return f"{question_of(plan.request)}; {conditions(plan.request)}."
 
 

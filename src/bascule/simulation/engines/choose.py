@@ -1,7 +1,7 @@
 """Choice of the engine that plays a procedure: the compiled loop of its kind, or plain calls.
 
 The compiled loops know the families of rules that the package has. A procedure of another kind is
-played here: slowly, and with the same random numbers as its trace.
+played here, slowly, with the same random numbers as its trace.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def runs_of(
 
 
 def is_compiled(procedure: Procedure) -> bool:
-    """Return whether a compiled loop plays a procedure; if not, plain Python calls its steps."""
+    """Return whether a compiled loop plays a procedure; otherwise plain Python calls its steps."""
     return procedure.kind in ENGINES
 
 

@@ -2,7 +2,8 @@
 
 A block changes the test only through `h D`, the weighted difference of its two means, which is
 normal with mean `h gap` and variance `h sigma^2`; h follows from the block's sizes, which are fixed
-before its outcomes. So one normal number is as good as one for each unit.
+before its outcomes. So a single normal number per block gives the same distribution as one number
+per unit.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def build(share_of: Share, fingerprint: str) -> Kernel:
                 ahead = lead_of(total, clock)
                 share = share_of(abs(ahead), tilt)
                 if share != last:
-                    # The share rarely changes, so the processor goes on before it knows it.
+                    # The share rarely changes, so the processor predicts it and goes on.
                     last, size = share, (share + 1) * batch
                     weight, spread = weights[np.uint64(share)], spreads[np.uint64(share)]
                 if not fits(units, size, max_units):

@@ -1,5 +1,5 @@
 # ruff: noqa: ARG001
-"""How the outcomes of a block are drawn in worlds where they come at once."""
+"""Draw the outcomes of a block, in worlds in which outcomes come at once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def deal_slots(
 ) -> None:
     """Assign the units of a block to arms in random order, every order equally likely.
 
-    The leader's units are alike, so it is enough to put the others among them one by one.
+    The leader's units are alike, so it is enough to place the other units among them one by one.
     """
     size = int(arms[front][BLOCK_UNITS])
     for i in range(size):

@@ -62,14 +62,15 @@ from bascule.simulation.runs import AnyArray, Runs
 from bascule.simulation.worlds.world import World
 
 HALVINGS = 24
-"""Bisection steps for a floor: every lower bound is valid, and a sharper one would save nothing."""
+"""Bisection steps for a floor: every lower bound is valid, and a sharper bound would save
+nothing."""
 
 
 def build_floors(fingerprint: str) -> Kernel:
     """Build the loop that finds totals too small to decide, by range of a pair's information.
 
-    For a given total the evidence falls as the clock grows, so what is too little at the beginning
-    of a part is too little everywhere in it.
+    For a given total the evidence falls as the clock grows, so a total that is too small at the
+    beginning of a part is too small everywhere in it.
     """
 
     def find_floors(floors: FloatArray, params: Params) -> None:
@@ -131,7 +132,8 @@ def build(
             while winner == NOBODY and ended == GOES_ON and control[STOP] == 0:
                 front, share = choose(test, marks, arms, pairs, count, terms.tilt, terms)
                 if not single or share != last or front != before:
-                    # With two arms the share rarely changes, so the processor need not wait for it.
+                    # With two arms the share rarely changes, so the processor predicts it and goes
+                    # on.
                     last, before = share, front
                     size = begin(test, marks, arms, count, front, share, terms)
                 if not fits(units, terms.rounds * size, terms.max_units):
@@ -209,7 +211,7 @@ def block_terms(design: Design, procedure: BlockProcedure, cap: int, daily: floa
 def needs_intervals(design: Design, procedure: BlockProcedure) -> bool:
     """Return whether runs need the intervals of the primary metric.
 
-    They do for a margin, and to say which arms come back once another one is removed.
+    Runs need them for a margin, and to find out which arms come back after another one is removed.
     """
     searching = any(metric.harm_line is not None for metric in design.guardrails)
     return procedure.margin > 0.0 or (searching and len(design.arms) > 2)
@@ -299,7 +301,7 @@ class BlockRuns(Runs):
 
     @property
     def can_draw_differences(self) -> bool:
-        """Whether a block needs one random number only: two arms, normal, no margin or horizon."""
+        """Whether one random number per block suffices: two arms, normal, no margin or horizon."""
         procedure = self.procedure
         return (
             self.arms == 2

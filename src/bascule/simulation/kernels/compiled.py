@@ -100,14 +100,14 @@ FEW_ARMS = 8
 """Largest number of arms for which loops may be compiled for that number alone."""
 
 MANY_RUNS = 20_000
-"""Minimum number of runs for which compiling a loop for one number of arms pays off."""
+"""Minimum number of runs for which it pays off to compile a loop for one number of arms."""
 
 
 def arms_to_fix(arms: int, runs: int) -> int:
     """Return the number of arms to compile a loop for, or 0 for a loop that takes any number.
 
-    Two arms are what most tests have. A loop for a few others is up to twice as fast, and the same
-    for every run.
+    Most tests have two arms. For a few other numbers of arms, a loop for that number alone is up to
+    twice as fast, with the same runs.
 
     >>> arms_to_fix(2, 10), arms_to_fix(5, 1000), arms_to_fix(5, 100_000), arms_to_fix(50, 100_000)
     (2, 0, 5, 0)
@@ -120,10 +120,10 @@ def arms_to_fix(arms: int, runs: int) -> int:
 def compile_loop(build: Callable[..., Kernel], *parts: Any) -> Kernel:
     """Compile the loop that `build` returns for these parts, once, or load it from the disk cache.
 
-    `build` is given the parts, and last a digest of all source that a loop can contain. It has to
-    let the loop refer to the digest: the compiler's cache keeps it with the machine code, and so
+    `build` is called with the parts, followed by a digest of all source that a loop can contain.
+    The loop must refer to the digest: the compiler's cache stores it with the machine code, and so
     notices a change in a file that it does not watch itself. The plain functions that the loop uses
-    are found by looking, and become part of it, but for those that are `called_rarely`.
+    are found by searching its code, and are inlined, except those that are `called_rarely`.
     """
     loop = build(*parts, source_fingerprint())
     used = used_functions(loop)
@@ -141,7 +141,8 @@ def _is_own(function: Function) -> bool:
 def used_functions(function: Function) -> set[Function]:
     """Return the plain Python functions that a function calls, directly or indirectly.
 
-    Functions of NumPy and the compiler are not among them: these know how to compile their own.
+    Functions of NumPy and of the compiler are left out, because the compiler has its own versions
+    of them.
 
     >>> from bascule.core.evidence.radius import lg, radius
     >>> used_functions(radius) == {lg}
@@ -166,8 +167,8 @@ def used_functions(function: Function) -> set[Function]:
 def source_fingerprint() -> str:
     """Return a digest of all source files whose functions compiled code can contain.
 
-    All of `core` and `simulation` counts, whatever its files are called: a rename can never serve
-    stale machine code.
+    All files of `core` and `simulation` are included, whatever their names are, so that a rename
+    cannot lead to stale machine code.
     """
     package = Path(__file__).parents[2]
     digest = hashlib.sha256()
@@ -222,8 +223,8 @@ def _register(function: Function) -> None:
 
     # Only loops call these functions: wrappers for other callers took a tenth of the compilation.
     inline = not hasattr(function, RARE)
-    # A user's function raises where it divides by zero, as it does uncompiled; infinity in its
-    # place may let a test go on without end.
+    # A user's function raises an error if it divides by zero, as it does uncompiled; with infinity
+    # as the result, a test might never end.
     divides = "numpy" if _is_own(function) else "python"
     options = {"forceinline": inline, "no_cfunc_wrapper": True, "error_model": divides}
     register_jitable(**options)(function)

@@ -19,8 +19,8 @@ from bascule.simulation.random import WordArray, normal
 from bascule.simulation.worlds.world import World
 
 CENTRE, UNIT, LOW, HIGH, RANGE = range(5)
-"""Columns of a covariate: the middle of its limits, its standard deviation, its limits, and how far
-they lie apart."""
+"""Columns of a covariate: the middle of its limits, its standard deviation, its limits, and the
+distance between them."""
 
 DEVIATIONS = 3.0
 """Distance from the middle of a covariate's limits to each limit, in standard deviations."""

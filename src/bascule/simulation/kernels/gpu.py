@@ -33,7 +33,8 @@ from bascule.simulation.random import WORDS, Word, WordArray, advance, keep_stre
 if config.ENABLE_CUDASIM or not cuda.is_available():
     _cos, _sin, _log = math.cos, math.sin, math.log
 else:
-    # For the arguments here their errors are below 5e-7, and they are several times as fast.
+    # For the arguments here, the errors of these functions are below 5e-7, and they are several
+    # times as fast.
     from numba.cuda.libdevice import fast_cosf as _cos
     from numba.cuda.libdevice import fast_logf as _log
     from numba.cuda.libdevice import fast_sinf as _sin
@@ -53,8 +54,8 @@ UNFINISHED = -1
 def normal_pair(word: Word) -> tuple[float, float]:
     """Return two independent standard normals in single precision from 48 bits of a random word.
 
-    By the method of Box and Muller: threads of a GPU that walk together never wait for each other
-    here. No value lies beyond 5.9.
+    The method is that of Box and Muller, in which the threads of a GPU never wait for each other.
+    No value lies beyond 5.9.
     """
     inside = (np.float32(word >> _HIGH) + _HALF) * _UNIT
     angle = (np.float32(word & _LOW) * _UNIT - _HALF) * _TWO_PI
@@ -73,7 +74,7 @@ def fill_single_normals(
 ) -> None:
     """Write the next `count` standard normals of the stream, in single precision, into `values`.
 
-    They come in pairs, as `normal_pair` makes them.
+    They come in pairs from `normal_pair`.
     """
     a, b, c, counter = streams[at], streams[at + 1], streams[at + 2], streams[at + 3]
     for i in range(0, count, 2):
@@ -138,10 +139,10 @@ _REGISTERED: set[Function] = set()
 def build_register_kernel(steps: Steps, arms: int) -> Any:
     """Return the kernel in which each thread plays one run and keeps the test in registers.
 
-    It plays rules that compare intervals, on normal outcomes in single precision. Memory that is
-    addressed by a number known only at run time cannot be in registers, tuples can: the numbers of
-    a test are tuples with an item for each arm, and the functions of the rule read their sum as
-    they read an array.
+    It plays rules that compare intervals, on normal outcomes in single precision. Arrays that are
+    indexed by a number known only at run time cannot be in registers, but tuples can. So the
+    numbers of a test are tuples with an item for each arm; joined together, they are read by the
+    functions of the rule like an array.
     """
     score, decide = steps
     replaced = _replace_item(arms)

@@ -1,7 +1,7 @@
 # ruff: noqa: ARG001
 """Guardrails in simulated tests: their arrays, and how their outcomes are drawn.
 
-Each metric draws from a stream of its own, so that what one draws does not depend on the others.
+Each metric draws from a stream of its own, so that its outcomes do not depend on the other metrics.
 Secondary metrics decide nothing, so they are not drawn.
 """
 
@@ -53,8 +53,8 @@ APART = 0x9E3779B97F4A7C15
 class GuardTables(NamedTuple):
     """Arrays that a loop needs for guardrails; those that it changes belong to one thread.
 
-    `source` is what the primary metric is drawn from. `seeds` to `means` have a row for each
-    guardrail. The runs of a chunk are written into `removed_at` and `by_harm`.
+    `source` is the noise source of the primary metric. The fields from `seeds` to `means` have a
+    row for each guardrail. The runs of a chunk are written into `removed_at` and `by_harm`.
     """
 
     rails: Rails
@@ -152,7 +152,7 @@ def guarded_metrics(design: Design, seed: int, removals: GuardedRuns) -> Guarded
 
 
 def seed_guards(guards: GuardTables, run: int) -> None:
-    """Set the random streams of a run's guardrails to their beginning."""
+    """Set the random streams of a run's guardrails to their start."""
     for rail in range(len(guards.seeds)):
         seed_stream(guards.streams[rail], 0, guards.seeds[rail], np.uint64(run))
 
@@ -191,8 +191,8 @@ def observer_of(kinds: tuple[Family, ...]) -> Any:
 def draw_metrics(family: Family, kinds: tuple[Family, ...], normal: bool) -> Any:
     """Return the function that draws a block of the primary metric and of every guardrail.
 
-    The order within a block is indifferent here. Where all outcomes are normal, no other noise is
-    compiled.
+    The order of units within a block does not matter here. If all outcomes are normal, no other
+    noise is compiled.
     """
     observe, observe_guard = family.observe, observer_of(kinds)
 

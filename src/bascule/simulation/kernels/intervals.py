@@ -58,7 +58,7 @@ IDLE = -1
 SMALLEST_TABLE, LARGEST_TABLE = 1 << 12, 1 << 21
 
 SMALLEST_PART = 0.1
-"""Radii below this fraction of half the smallest gap are not tabulated: they are computed."""
+"""Radii below this fraction of half the smallest gap are not tabulated, but computed."""
 
 
 @called_rarely
@@ -105,11 +105,11 @@ def build(
 ) -> Kernel:
     """Build the loop for one rule; `fixed_arms` above 0 lets the compiler unroll loops over arms.
 
-    With `endless` the loop computes each radius, without it looks them up in a table; each kind
-    returns when an arm outgrows the table, or none does any more, for the other to go on.
-    `fingerprint` stands for all the source the loop
-    is made of: the compiler's cache keeps it with the machine code, and so notices a change in a
-    file that it does not watch itself.
+    With `endless` the loop computes each radius; otherwise it looks radii up in a table. The loop
+    with the table returns when an arm outgrows the table, and the endless one when no arm does any
+    more; then the other loop goes on. `fingerprint` is a digest of the loop's source: the
+    compiler's cache stores it with the machine code, and so notices a change in a file that it does
+    not watch itself.
     """
     score, decide = steps
     fill, outcome = draws.fill, draws.outcome
@@ -165,8 +165,8 @@ def build(
             for step in range(burst):
                 for lane in range(alive):
                     numbers = state[lane]
-                    # Decide at the lane's next turn, not right after the unit: by then the arm's
-                    # new bounds are in the cache, and the processor need not wait for them.
+                    # Decide at the lane's next turn and not right after the unit: by then the arm's
+                    # new bounds are in the cache, and the processor does not have to wait for them.
                     winner = decide(numbers, arms, sigma, threshold)
                     if winner != NOBODY and rows[lane] != IDLE:
                         taken = units[lane] + step

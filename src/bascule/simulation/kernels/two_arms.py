@@ -45,16 +45,16 @@ OUTGROWN = -9
 def fits_registers(steps: Steps) -> bool:
     """Return whether a rule's decision changes no state, so that registers can hold the state.
 
-    A rule that takes arms out while the test goes on writes into its state.
+    A rule that drops arms while the test goes on changes its state.
     """
     return eliminate not in used_functions(steps.decide)
 
 
 def build(steps: Steps, endless: bool, draws: Draws, radius_of: Radius, fingerprint: str) -> Kernel:
-    """Build the loop for a rule that `fits_registers`; it is called as that of `intervals.build`.
+    """Build the loop for a rule that `fits_registers`; it is called like that of `intervals.build`.
 
     With `endless` the loop computes each radius. Without it radii are looked up in a table, and a
-    run with an arm that outgrows it ends as `OUTGROWN`, for the other loop to play it.
+    run with an arm that outgrows the table ends as `OUTGROWN`, so that the other loop plays it.
     """
     score, decide = steps
     begin, outcome = draws.begin, draws.outcome

@@ -15,7 +15,7 @@ compile.
 
 Both crowds need normal noise. `MEANS` gives the sum of the units' own averages, `PRECISE` that of
 the averages weighted by their precision. Stages begin with the arm that was joined last, so that
-the processor can predict which arm has arrivals where one unit joins at a time.
+the processor can predict which arm has arrivals if units join one at a time.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def tables(nodes: FloatArray, weights: FloatArray) -> FloatArray:
     a unit that arrives, the standard deviation of each term, the variance that the next stage adds
     to it, and the standard deviation of what no term accounts for.
     """
-    # At age 1 the sum is below 1; noise of its own makes up the variance of a first outcome.
+    # At age 1 the sum is below 1; additional noise completes the variance of a first outcome.
     joining = weights / nodes
     lasts = np.full(len(nodes), math.inf)
     lasts[1:] = LOG_GONE / np.log(nodes[1:])
@@ -103,8 +103,8 @@ def advance(
 ) -> float:
     """Play one stage of an arm: units age, `arrivals` units join, and all give an outcome.
 
-    Returns the sum over units of the averages of their noises. The standard normals are as many as
-    `draws` has said.
+    Return the sum, over units, of the average noise of each unit. The number of standard normals is
+    that returned by `draws`.
     """
     terms = table.shape[1]
     active = int(memory[arm, HEAD, ACTIVE])
@@ -128,7 +128,7 @@ def advance(
 
 
 NOTHING = 1e-100
-"""Values below this are set to 0: they change nothing, and tiny numbers slow processors down."""
+"""Values below this are set to 0: they do not matter, and tiny numbers are slow to compute with."""
 
 
 def following(arm: int, arms: int) -> int:

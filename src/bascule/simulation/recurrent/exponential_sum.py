@@ -1,9 +1,9 @@
 """Functions of a unit's age as sums of powers: `f(age) = sum of weight_k * node_k ** (age - 1)`.
 
 A power needs no memory of who arrived when: a stage multiplies it by its node, for all units at
-once. So what costs a simulation one number per unit costs it one number a term, and a dozen terms
-give 1/age to a relative error of 1e-5 up to age 1,000. `docs/research/exponential-sums.md` has
-the derivation.
+once. So a simulation stores one number per term instead of one per unit, and a dozen terms give
+1/age with a relative error of 1e-5 up to age 1,000. `docs/research/exponential-sums.md` has the
+derivation.
 
 The nodes are found by continuation. For a horizon at which the terms are just good enough for an
 error of one in a hundred, the logs of the rates `-log(node)` are evenly spaced; from there the
@@ -30,8 +30,8 @@ LONGEST = Recurrent.most_units
 1e-8, which is finer than the finest accuracy."""
 
 SPACING, FASTEST, GAP, REACH = 1.32, 0.42, 0.24, 1.13
-"""Where the search starts: the spacing of the logs of the rates, the largest of them, how much
-further away the smallest lies, and the log of the horizon times that smallest rate."""
+"""Start of the search: the spacing of the logs of the rates, the largest log, the additional
+distance of the smallest log, and the log of the horizon times the smallest rate."""
 
 FEW_AGES = 8
 """Maximum age up to which every age has its own term."""
@@ -43,8 +43,8 @@ ROUNDING = 1e-12
 LEVELLINGS = 9
 DAMPING = 30.0
 FINE, COARSE = 24, 12
-"""Ages per factor e of the age that the final fit uses, and that earlier ones use: so few that the
-linear algebra is hardly worth a second thread."""
+"""Number of ages per factor e of the age in the final fit and in earlier fits: few enough that a
+second thread would not speed up the linear algebra."""
 
 ALL_AGES = 4096
 CHECKED = 512
@@ -55,8 +55,8 @@ CHECKED = 512
 class ExponentialSum:
     """Nodes and weights for `1 / (age + shift)` at the ages from 1 to `horizon`.
 
-    With `differences` they are for that function minus its value at the next age. The first node
-    is 1. `accuracy` is the largest relative error at any age.
+    With `differences` the function is that one minus its value at the next age. The first node is
+    1. `accuracy` is the largest relative error at any age.
     """
 
     horizon: int
@@ -118,7 +118,7 @@ def checked_shift(shift: float) -> float:
 @lru_cache(maxsize=256)
 def _fewest_terms(horizon: int, accuracy: float, shift: float, differences: bool) -> ExponentialSum:
     reach = math.log((horizon + shift) / (1.0 + shift))
-    # An empirical estimate of the terms needed; the loop adds terms where it is too low.
+    # An empirical estimate of the number of terms; the loop adds terms if it is too low.
     guess = 0.65 + (3.0 - math.log(accuracy)) * (reach + 0.2) / math.pi**2
     fewest = 2.0 + (reach - REACH + FASTEST - GAP) / SPACING
     terms = math.ceil(max(2.0, fewest, guess - 0.5)) if reach > accuracy else 1
@@ -204,8 +204,8 @@ def _gauss_newton(
 ) -> FloatArray:
     """Move the logs of the rates to reduce the sum of squared relative errors times the emphasis.
 
-    The weights are always the best ones for the rates at hand, so only the part of a move matters
-    that they cannot make up for; damping grows when a step fails.
+    The weights are always the best ones for the present rates, so only that part of a move matters
+    which the weights cannot compensate; damping grows when a step fails.
     """
     damping = FINEST
     error = math.inf
@@ -237,7 +237,7 @@ def _level(
     """Return rates and weights that nearly minimise the largest error; 0 steps keep the rates.
 
     Lawson's method: emphasise the ages where the error is large, fit again, and keep the best. The
-    error of an age stands here for the largest on the arc between two zeros that it lies on.
+    error of an age is replaced by the largest error between the two zeros of the error around it.
     """
     smallest = math.inf
     for _ in range(LEVELLINGS):
@@ -247,7 +247,7 @@ def _level(
         largest = np.maximum.reduceat(np.abs(rest / emphasis), starts)
         if largest.max() < smallest:
             smallest, best = largest.max(), (rates, weights)
-        # `ROUNDING` keeps rounding errors from being levelled, and every emphasis above 0.
+        # `ROUNDING` prevents that rounding errors are levelled, and keeps every emphasis above 0.
         arcs = np.repeat(largest, np.diff(np.append(starts, len(ages)))) + ROUNDING
         emphasis = emphasis * np.sqrt(arcs / arcs.max())
         places = _gauss_newton(ages, target, emphasis, places, steps)

@@ -1,12 +1,14 @@
 """The loop that plays recurring outcomes a stage at a time, and its tables of radii.
 
-A loop asks for the radius of every arm at every stage. Those of the paper are computed. Those of a
-mixture, which take longer, depend on the clock, any number: a table at clocks that grow by a fixed
-factor, and a cubic through the four nearest, gives them to about one part in a hundred million.
+A loop asks for the radius of every arm at every stage. The radii of the paper are computed. Those
+of a mixture take longer, and depend on the clock, which can be any number: they are interpolated by
+a cubic through the four nearest points of a table, whose clocks grow by a fixed factor, with a
+relative error of about 1e-8.
 
-What the units of an arm add up to comes from a *crowd*. `EVERY_OUTCOME`, here, draws each outcome
-of each unit, so that a stage costs as much as there are units; those of `crowds` do not.
-Everything works on scalars and arrays that the caller owns, and allocates nothing.
+A *crowd* computes the sums of an arm's units. `EVERY_OUTCOME`, here, draws each outcome of each
+unit, so that the time of a stage is in proportion to the number of units; for the crowds of
+`crowds` it is not. Everything works on scalars and arrays that the caller owns, and allocates
+nothing.
 """
 
 from __future__ import annotations
@@ -130,8 +132,9 @@ BURST = 64
 
 MEMBER = 5
 ARM, ARRIVAL, EFFECT, TOTAL, COUNT = range(MEMBER)
-"""What `EVERY_OUTCOME` keeps of a unit: its arm, the stage at which it came, how far its own mean
-lies from its arm's, the sum of its deviations, and, where outcomes may be missing, their number."""
+"""Numbers that `EVERY_OUTCOME` stores for a unit: its arm, the stage at which it came, the distance
+of its own mean from that of its arm, the sum of its deviations, and, if outcomes may be missing,
+the number of its outcomes."""
 
 WEIGHTS, SHARES = range(2)
 """The rows of the table of `EVERY_OUTCOME`, by the number of outcomes of a unit: its weight, and
@@ -158,7 +161,7 @@ class Crowd(NamedTuple):
 
 
 def clear_members(memory: FloatArray) -> None:
-    """Do nothing: what earlier runs left in the memory is never read."""
+    """Do nothing, because the data of earlier runs in the memory are never read."""
 
 
 def join_members(memory: FloatArray, unit: int, arm: int, stage: int, effect: float) -> None:
@@ -234,9 +237,9 @@ def build(
 ) -> Kernel:
     """Build the loop for one rule; `fixed_arms` above 0 lets the compiler unroll loops over arms.
 
-    The loop plays from the row in `WAITING` on. A run that needs more room than it has is left
-    unfinished: the loop returns with its row in `WAITING` and 1 in `ALIVE`, and can be called again
-    to play it from the start with more.
+    The loop plays from the row in `WAITING` on. A run that needs more room is left unfinished: the
+    loop returns with the run's row in `WAITING` and 1 in `ALIVE`, and can be called again with more
+    room to play it from the start.
     """
     score, decide = steps
     clear_crowd, join, advance = crowd

@@ -62,11 +62,11 @@ EngineName = Literal["fast", "plain"]
 """How units are played: by sums of powers, or outcome by outcome."""
 
 UNSEEN = 1e-4
-"""Relative error allowed for the spread of an arm's mean at the horizon: so small that only
-millions of runs would reveal it."""
+"""Maximum relative error of the spread of an arm's mean at the horizon: so small that only millions
+of runs would reveal it."""
 
 FINER, COARSER = 1e-3, 1e-2
-"""Smallest and largest relative error that is asked of the sums of powers, at any horizon."""
+"""Smallest and largest relative error that is required of the sums of powers, at any horizon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Plain:
     crowd: Crowd = EVERY_OUTCOME
 
     def room(self, expected: float) -> float:
-        """Return for how many units to make room: few, as playing a run again is cheap."""
+        """Return for how many units to make room: few, because it is cheap to play a run again."""
         return max(256.0, 2.0 * expected)
 
     def memory(self, arms: int, room: int) -> FloatArray:  # noqa: ARG002
@@ -94,7 +94,7 @@ class Plain:
         return table
 
     def accuracy(self, room: int) -> float:  # noqa: ARG002
-        """Return 0, as nothing is approximated."""
+        """Return 0, because nothing is approximated."""
         return 0.0
 
     def find(self, radius_of: UnitRadius) -> Find:
@@ -116,7 +116,7 @@ class Fast(Plain):
         object.__setattr__(self, "crowd", MEANS if self.even else PRECISE)
 
     def room(self, expected: float) -> float:
-        """Return for how many units to make room: many, as a fourfold takes just two more terms."""
+        """Return for how many units to make room: many, because a fourfold adds only two terms."""
         return math.inf if math.isnan(expected) else max(1024.0, 8.0 * expected)
 
     @property
@@ -164,7 +164,7 @@ class Fast(Plain):
         return of_unit / self.outcome.sigma, of_noise / self.outcome.sigma
 
     def _accuracy_wanted(self, room: int) -> float:
-        """Return an error of the powers that hardly changes the spread of a mean at the horizon.
+        """Return an accuracy of the powers that hardly changes the spread of a mean at the horizon.
 
         With n units of all ages the units' own means have the variance `sigma_unit**2 / n` in the
         mean of their means, and the noise `sigma_noise**2 * log(n) / n**2`. With precisions as
@@ -187,7 +187,7 @@ class Fast(Plain):
             return (1.0,), (0.0,), 0.0
         shift = 1.0 if self.even else of_noise / of_unit if of_unit else math.inf
         if shift > 1e16:
-            # Units hardly differ in their means, so that every outcome has the same weight.
+            # The means of units hardly differ, so every outcome has the same weight.
             return (1.0,), (1.0 / of_noise,), 0.0
         ages = max(FEW_AGES + 1, room - 1)
         powers = fit(ages, self._accuracy_wanted(room), shift, differences=not self.even)
@@ -242,8 +242,9 @@ class UnitRuns(Runs):
         control[WAITING] = 0
         self._play(self.room, first_run, runs, control)
         while control[ALIVE] and not control[STOP]:
-            # Only the run that needs it gets more room: with other powers of their ages its units
-            # draw other numbers, and what a run draws must not depend on the runs before it.
+            # Only the run that needs more room gets it. With more room there are other powers, and
+            # units draw other numbers, but the numbers of a run must not depend on the runs before
+            # it.
             row, room = int(control[WAITING]), self.room
             while control[ALIVE] and not control[STOP]:
                 room = min(MORE * room, self.cap)
@@ -320,7 +321,7 @@ def crowd_in(world: World, outcome: Outcome) -> Crowd:
 
 
 def drift(wave: bool, size: float, span: float, stage: float) -> float:
-    """Return what a trend adds at a stage."""
+    """Return the amount that a trend adds at a stage."""
     if wave:
         return size * math.sin(2.0 * math.pi * stage / span)
     return size * math.exp(-stage / span)
@@ -330,7 +331,7 @@ def drift(wave: bool, size: float, span: float, stage: float) -> float:
 def _crowd(
     trend: Trend | None, arrivals: Trend | None, missing: float, spread: float, df: float
 ) -> Crowd:
-    """Return how units are drawn in such a world; if `spread` is 0, the design's is used."""
+    """Return how units are drawn in such a world; if `spread` is 0, that of the design is used."""
     moved, moved_wave, moved_size, moved_span = _numbers(trend)
     joined, joined_wave, joined_size, joined_span = _numbers(arrivals)
 

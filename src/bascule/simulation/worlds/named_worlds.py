@@ -1,7 +1,7 @@
 """Worlds that have a name: each turns a plain world into one in which something goes wrong.
 
-A new one is a function and a line in `NAMED`. Sizes go by the spread of the outcomes and by the gap
-between the best means, so that a name means the same for every design.
+A new one is a function and a line in `NAMED`. Sizes depend on the spread of the outcomes and on the
+gap between the best means, so that a name means the same for every design.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def wave(world: World, spread: float) -> World:
 
 
 def change(world: World, spread: float) -> World:
-    """The best arm falls below the second best, by as much as it was above, early in the test."""
+    """Early in the test, the best arm falls as far below the second best as it was above it."""
     means = world.start
     best = means.index(max(means))
     gap = min(rival_gaps(means)) or SMALLEST_GAP * spread

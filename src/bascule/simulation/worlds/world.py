@@ -28,7 +28,7 @@ DelayKind = Literal["fixed", "random"]
 EventOutcome = Literal["high", "low"]
 
 LONGEST_EXPONENTIAL = 37.0
-"""An exponential delay made from 53 random bits is shorter than this many times its mean."""
+"""Maximum of an exponential delay that is drawn from 53 random bits, as a multiple of its mean."""
 
 MOST_UNDER_WAY = 2_000_000
 """Maximum number of outcomes that a run can wait for at once."""
@@ -96,11 +96,11 @@ class Delay:
 
     - `mean`: the delay, in units.
     - `kind`: "fixed", or "random", which is exponential.
-    - `high_outcomes`: how many times as long outcomes above the middle of the means take.
+    - `high_outcomes`: outcomes above the middle of the means take this many times as long.
     - `window`: an outcome that has not arrived after this many units counts as missing.
-    - `events`: for a fixed delay, which is a conversion window: how long after its assignment the
-      event of a unit is known, on average; one number, or one for each arm. The time is
-      exponential, given that it is shorter than the delay. Rules with early signals use it.
+    - `events`: for a fixed delay, which is a conversion window: the mean time from a unit's
+      assignment until its event is known; one number, or one for each arm. The time is exponential,
+      given that it is shorter than the delay. Rules with early signals use it.
     - `event`: which of two outcomes, the "high" or the "low" one, is an event.
 
     >>> Delay(200, "random", high_outcomes=5).words
@@ -192,10 +192,10 @@ PARTS: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The conditions of a simulated test; with means alone, those that its design assumes.
+    """The conditions of a simulated test; with means alone, they are those that its design assumes.
 
     - `means`: the mean of each arm, unless they follow from the noise.
-    - `noise`: how outcomes spread; that of the design's outcome model if not given.
+    - `noise`: the distribution of outcomes; that of the design's outcome model if not given.
     - `trend`: a movement that all arms share.
     - `change`: a change of the mean of one arm.
     - `batch`: outcomes are reported when this many units are assigned.
@@ -203,8 +203,9 @@ class World:
     - `missing`: the probability that an outcome never arrives. This is known when the window of the
       delay ends, and at once if there is no window.
     - `correlation`: the correlation of an outcome with the first covariate of the design.
-    - `arrivals`: for recurring outcomes, a trend of the units that arrive: a unit keeps what it
-      adds at the arrival, in every arm alike. Arrivals then go with the outcomes.
+    - `arrivals`: for recurring outcomes, a trend of the units that arrive: a unit keeps the value
+      of the trend at its arrival, in whatever arm it is. Outcomes then depend on the time of
+      arrival.
     - `units_per_day`: how many units arrive a day. The simulation then includes the conversion
       window, the minimum duration and the whole weeks of the design, and results have days.
 
@@ -300,7 +301,7 @@ class World:
     def with_window(self, seconds: float) -> World:
         """Return the world with a delay as long as a conversion window.
 
-        A delay that it has already stays, and nothing changes without `units_per_day`.
+        A world that already has a delay, or has no `units_per_day`, is returned unchanged.
 
         >>> World([0, 1], units_per_day=100).with_window(7 * 86_400.0).words
         'fixed delay of 700 units'

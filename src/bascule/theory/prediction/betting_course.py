@@ -1,7 +1,7 @@
 """Predict tests in blocks that are decided by bets, from the random walk of block differences.
 
-Given that sum the wealth of the bets is nearly known, so they have a boundary too, and the walk has
-a first passage. docs/research/prediction.md.
+The wealth of the bets nearly follows from the sum of the differences, so bets have a boundary too,
+and the walk has a first passage. docs/research/prediction.md.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ def bell(gap: float, noise: float) -> Outcomes:
 class Walk:
     """The random walk that approximates bets on a pair of arms, if all blocks have the same size.
 
-    `mean` is that of a block's difference and `deviation` the spread that an outcome would have to
-    have for as much noise; `boundary` is where bets have won enough, in deviations. The rule sees
+    `mean` is the mean of a block's difference, and `deviation` the spread of an outcome with as
+    much noise; `boundary` is the total at which bets have won enough, in deviations. The rule sees
     a lead that is `scale` times the standardised one.
     """
 
@@ -161,8 +161,8 @@ def needed_mean(
 ) -> FloatArray:
     """Return the mean difference at which bets decide, by number of blocks; infinite if none does.
 
-    Given their mean, blocks are as if each had been drawn from the law of a block, bent to that
-    mean by an exponential factor.
+    Given their mean, blocks are distributed as if each had been drawn from the law of a block,
+    tilted to that mean by an exponential factor.
 
     >>> needed = needed_mean(*coins(0.06, 0.05).law(1), math.log(20))
     >>> round(float(np.interp(math.log(10_000), LOG_BLOCKS, needed)), 4), float(needed[0])
@@ -210,8 +210,8 @@ def _bent(values: FloatArray, chances: FloatArray, slopes: FloatArray) -> FloatA
 def _fair(values: FloatArray, chances: FloatArray, deviation: float) -> float:
     """Return the exponential tilt at which the mean difference is 0; the steepest if there is none.
 
-    Newton's method, because the mean grows with the slope by its variance; where that leads out of
-    the interval in which the slope lies, it is halved.
+    It is found by Newton's method: the derivative of the mean by the slope is the variance. If a
+    step would leave the interval in which the slope lies, the interval is halved instead.
     """
     low, high, slope = -STEEPEST / deviation, 0.0, 0.0
     for _ in range(MOST_ROUNDS):

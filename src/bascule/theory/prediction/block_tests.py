@@ -81,7 +81,7 @@ def _followed(
     outcomes = _outcomes_of(design, other_gaps, best, noise)
     expected, largest = None, float(shares[-1])
     typical = largest
-    # All blocks are taken to have the typical size, as they really have in an even split.
+    # All blocks are assumed to have the typical size; in an even split they have it.
     for longer in STRIDES if largest > 1.0 else STRIDES[-1:]:
         if math.isinf(cap) and not bets_win(outcomes, typical, procedure.centre):
             return None
@@ -107,9 +107,9 @@ def _flat(procedure: BlockProcedure, end: float) -> Flat:
 def assumed_variance(procedure: BlockProcedure, spread: float) -> float:
     """Return the variance from which the horizon is computed, given the spread of the outcomes.
 
-    It is at least what bets can follow: outcomes that vary little for their limits have a later
-    horizon. Where no variance was planned it starts with the largest that there can be, which
-    counts for less as the test goes on.
+    It is at least the smallest variance that bets can follow: outcomes that vary little within
+    their limits have a later horizon. If no variance was planned, it starts with the largest
+    possible variance, which counts for less as the test goes on.
     """
     outcome, params, horizon = procedure.outcome, procedure.params, procedure.horizon
     if horizon is None or not outcome.limited:

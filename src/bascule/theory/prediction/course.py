@@ -35,7 +35,7 @@ def pace_of_blocks(drift: float, block: float, shares: FloatArray, scale: float 
     """Return a function for the units of each of two arms per unit of a pair's information.
 
     A pair gains a clock of h for (1 + r) h units of the leader and (1 + 1/r) h of the other. The
-    rule sees a lead that is `scale` times the standardised one.
+    lead in the rule is `scale` times the standardised lead.
 
     >>> even = pace_of_blocks(0.1, 0.5, shares_of(1.0))
     >>> even(np.array([10.0]))[0, :, 0].tolist()
@@ -79,7 +79,7 @@ def two_arms(test: BlockTest) -> Prediction | None:
     """
     gaps, line, shares, batch, limits, stride, scale = test
     if limits.units < 2.0 * batch:
-        # Without room for the first block the test ends at once.
+        # If there is no room for the first block, the test ends at once.
         half = limits.units / 2
         return Prediction((half, half), gaps, ((0.0, 0.0),), limits.units, wrong=0.0)
     (gap,), largest = gaps, float(shares[-1])

@@ -1,8 +1,8 @@
 """Predict tests of three or more arms by a coarse simulation in long steps with fixed noise.
 
 Some paths are followed with random numbers that are always the same, so a prediction is a smooth
-function of the design. Steps grow with the test, and boundaries are moved by what a longer step
-oversteps them more. docs/research/prediction.md derives both parts.
+function of the design. Steps grow with the test, and boundaries are moved by the additional
+distance by which a longer step oversteps them. docs/research/prediction.md derives both parts.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ class Pairs:
 def many_arms(test: BlockTest) -> Prediction | None:
     """Return the prediction for a test of many arms in blocks; None if too many paths do not end.
 
-    Without limits only paths that found the best arm count, and how many did not is not known well.
+    Without limits, only paths that found the best arm count; the share of the others is not known
+    well.
     """
     gaps, line, shares, batch, limits, stride, scale = test
     arms, line = len(gaps) + 1, tabulated(line)
@@ -105,7 +106,7 @@ def many_arms(test: BlockTest) -> Prediction | None:
         taken[leader, columns] *= shares[(ahead * ((len(LEADS) - 1) / LEADS[-1])).astype(np.int64)]
         ours, theirs = taken[first], taken[second]
         weight = np.where(are_active, ours * theirs / np.maximum(ours + theirs, 1e-12), 0.0)
-        # A long step is this many blocks, for each path no more than fit before its limits.
+        # A long step has this many blocks, for each path at most as many as fit before its limits.
         growth = stride * (GROWTH if clocks.max() < EARLY * limits.clock else GROWTH_TO_END)
         blocks_ahead = max(1.0, float(round(growth * time_done / batch)))
         room = np.where(are_active, (limits.clock - clocks) / np.maximum(weight, 1e-12), math.inf)

@@ -1,9 +1,9 @@
 """Compute the distribution of the time at which a random walk with drift first leaves a corridor.
 
 The walk is the total of a pair of arms along its clock, in standard deviations: normal with mean
-`drift * clock` and variance `clock`. Between two clocks whose ratio is fixed its standardised noise
-moves by one and the same linear step, so the law is carried on by one matrix, and what has left the
-corridor is taken off. docs/research/prediction.md derives it.
+`drift * clock` and variance `clock`. Between two clocks with a fixed ratio, its standardised noise
+always changes by the same linear step. So one matrix advances the distribution, and the walks that
+have left the corridor are removed. docs/research/prediction.md derives it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ GRID = np.linspace(-EDGE, EDGE, CELLS)
 CELL = float(GRID[1] - GRID[0])
 
 ALMOST_SURE = 1e-5
-"""Probability of being still inside the corridor below which a walk is no longer followed."""
+"""Smallest probability of being inside the corridor at which the walk is still followed."""
 
 LAST_CLOCK, MOST_LEFT = 1e18, 0.01
 """Largest information of a pair that is considered, and largest share of walks without an end."""
@@ -58,8 +58,8 @@ class Flat:
 class PassageLimits:
     """Limits at which a test ends undecided: information of a pair, units, or futility.
 
-    `effect` is the planned one, in standard deviations of an outcome, and `futility` the
-    conditional power at it below which a test ends.
+    `effect` is the planned effect, in standard deviations of an outcome, and `futility` the
+    conditional power at this effect below which a test ends.
     """
 
     clock: float = math.inf
@@ -100,8 +100,8 @@ class Passage:
     """The distribution of the first passage of a random walk out of a corridor, step by step.
 
     `above` and `below` have the probability of leaving through each side by a clock but not by the
-    one before it, and `futile` that of ending there without a decision; `spent` and `wasted` what
-    such walks have spent, times their probability.
+    one before it, and `futile` that of ending there without a decision; `spent` and `wasted` are
+    the units that such walks have used, times their probability.
     """
 
     clocks: FloatArray
@@ -138,8 +138,8 @@ def first_passage(
 ) -> Passage:
     """Return the first passage of a walk that is observed at `start`, and then every `look`.
 
-    With a look of 0 it is observed all the time. Steps are `stride` times as long as usual, by the
-    logarithm of the clock.
+    With a look of 0 it is observed all the time. Steps, in the logarithm of the clock, are `stride`
+    times as long as usual.
 
     >>> result = first_passage(1.0, Flat(5.0), start=0.1, look=0.0)
     >>> round(float(result.above.sum()), 3), round(float(result.middles @ result.above), 2)
@@ -245,10 +245,10 @@ def _stays(
 ) -> FloatArray:
     """Return the share of each cell that stays inside the corridor in the step to each clock.
 
-    `gone` is the time since the clock before, and `last` where the corridor ended before the first
-    clock. Looks are more frequent than our clocks, or less, so the walk is found outside earlier or
-    later than at the clocks. This is corrected by a corridor that is narrower or wider by the
-    difference of the oversteps at both step lengths.
+    `gone` is the time since the clock before, and `last` is the end of the corridor before the
+    first clock. Looks are more or less frequent than these clocks, so the walk is found outside
+    earlier or later than at the clocks. This is corrected by a corridor that is narrower or wider
+    by the difference of the oversteps at both step lengths.
     """
     before, later = np.append(last, lines[:-1]), gone > 0.0
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -268,7 +268,8 @@ def _stays(
 def overstep(length: FloatArray | float, speed: FloatArray | float = 0.0) -> FloatArray:
     """Return by how much to raise a line so that continuous looks cross it as late as steps do.
 
-    A walk is looked at after steps of this length, and approaches the line with this speed.
+    The walk is observed after steps of the given length, and approaches the line with the given
+    speed.
 
     >>> overstep(np.array([1.0, 4.0])).round(4), overstep(1.0, 1.0).round(4)
     (array([0.5826, 1.1652]), np.float64(0.3793))

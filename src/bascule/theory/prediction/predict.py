@@ -1,9 +1,9 @@
 """Predict the duration and the regret of a test, with its noise or on the path without noise.
 
-Tests in blocks are predicted: two arms by a first passage, more of them by a coarse simulation of
-a few paths in long steps. Everything else is to be simulated; where intervals are compared,
-`mean_path` says roughly how long that takes. docs/research/prediction.md
-derives this; the simulator says how good it is.
+Tests in blocks are predicted: two arms by a first passage, more of them by a coarse simulation of a
+few paths in long steps. Everything else has to be simulated; for rules that compare intervals,
+`mean_path` estimates roughly how long a test takes. docs/research/prediction.md derives this, and
+compares it with simulations.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ def quick_prediction(
 ) -> Prediction:
     """Return an approximation of `predict` in longer steps; if that is impossible, `mean_path`.
 
-    With two arms the time is within 1.5 % of that of `predict`, at a third of the cost. A mean
-    path, for what `predict` does not cover, is up to 30 % off.
+    With two arms the time is within 1.5 % of that of `predict`, at a third of the cost. For other
+    designs the result is a mean path, with an error of up to 30 %.
     """
     try:
         return _predict(design, gaps, best, noise, None, QUICK_STRIDE)

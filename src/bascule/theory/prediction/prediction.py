@@ -14,8 +14,8 @@ class Prediction:
     """A prediction without guarantee: expected units of each arm, the best first, and its gaps.
 
     `course` has pairs of a number of units and the probability of a decision by then; it is empty
-    where only the mean path is known. `open_until` are the units at which a test that is still
-    undecided ends, and `wrong` the probability of a wrong decision, where it is known.
+    if only the mean path is known. `open_until` are the units at which a test that is still
+    undecided ends, and `wrong` is the probability of a wrong decision, or nan if it is unknown.
     """
 
     units: tuple[float, ...]
@@ -57,8 +57,8 @@ class Prediction:
 class PredictionRequest(NamedTuple):
     """Input of a prediction: the gaps of the arms below the best, and facts about their outcomes.
 
-    `best` is the mean of the best arm, `noise` the spread that the outcomes really have, and `cap`
-    the number of units at which a test ends.
+    `best` is the mean of the best arm, `noise` the actual spread of the outcomes, and `cap` the
+    number of units at which a test ends.
     """
 
     gaps: tuple[float, ...]

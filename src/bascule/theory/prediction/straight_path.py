@@ -69,7 +69,7 @@ def units_to_convince(
 ) -> float:
     """Return the best arm's units at which two-arm evidence decides if averages equal the means.
 
-    `rival_units` says how many the rival has by then; without it, as many.
+    `rival_units` returns the units that the rival has by then; without it, the rival has as many.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2, stop="mixture"), sides=1)

@@ -25,7 +25,7 @@ LARGEST_CHUNK = 200_000
 """Maximum number of runs in a chunk, so that its result is only a few megabytes."""
 
 MOST_IN_FLIGHT = 64
-"""Maximum number of chunks handed out at a time, so that unread results do not fill the memory."""
+"""Maximum number of unfinished chunks, so that unread results do not fill the memory."""
 
 _EXECUTOR: ContextVar[Executor | None] = ContextVar("executor", default=None)
 
@@ -34,7 +34,8 @@ _EXECUTOR: ContextVar[Executor | None] = ContextVar("executor", default=None)
 def use_executor(executor: Executor | None) -> Iterator[None]:
     """Play all simulations inside a `with` block on the workers of an executor.
 
-    It reaches what simulates on its own: `plan`, `frontier`, `audit` and the paper's figures.
+    It also applies to functions that simulate on their own: `plan`, `frontier`, `audit` and the
+    paper's figures.
     """
     before = _EXECUTOR.set(executor)
     try:
@@ -55,7 +56,7 @@ def reflected_world(design: Design, world: World) -> World:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a worker needs to know to play runs of a simulation."""
+    """The data that a worker needs to play runs of a simulation."""
 
     design: Design
     world: World

@@ -30,8 +30,8 @@ THREADS = 128
 """Number of threads in a block of the GPU: enough to hide latency, few enough for its registers."""
 
 LONGER_TABLE = 4.0
-"""How many times longer a table of radii is on a GPU than on a CPU: all threads wait while the runs
-that outgrow the table are played again."""
+"""Length of a table of radii relative to that on a CPU. It is longer, because all threads wait
+while the runs that outgrow the table are played again."""
 
 CHUNK = 1 << 22
 """Number of runs started at a time; progress is reported between them."""
@@ -56,7 +56,7 @@ def current_device() -> Device:
 
 
 def check_gpu(played: Runs) -> BlockRuns | IntervalRuns:
-    """Return the runs if a GPU can play them; raise `InputError` if not, or if there is no GPU."""
+    """Return the runs; raise `InputError` if a GPU cannot play them, or if there is no GPU."""
     try:
         from numba import cuda
 
@@ -85,9 +85,9 @@ def play_on_gpu(
 ) -> Effort:
     """Play every run on the GPU, one thread per run; write results into the columns of `played`.
 
-    Normals are drawn in single precision, and the sum of an arm's outcomes in a block at once,
-    unless `precision` is "double", which draws what a CPU draws. Everything else is computed in
-    double precision.
+    Normals are drawn in single precision, and the sum of an arm's outcomes in a block is drawn at
+    once. With the `precision` "double" the same numbers are drawn as on a CPU. Everything else is
+    computed in double precision.
     """
     draws, by_sums = played.draws, False
     if precision == "single":
@@ -123,8 +123,8 @@ def _launch(
 ) -> tuple[IntArray, float, float]:
     """Play the runs with the given numbers, and write their results into columns.
 
-    Returns the units that each of them took, the seconds until the kernel was started, and those
-    that it ran.
+    Return the units of each run, the seconds until the kernel was started, and the seconds for
+    which it ran.
     """
     from numba import cuda
 
@@ -158,7 +158,7 @@ def _finish(
 ) -> tuple[IntArray, float, float]:
     """Play again, from the start and without a table of radii, the runs that outgrew the table.
 
-    Returns what `_launch` does.
+    The result is as that of `_launch`.
     """
     arms, count = played.arms, len(unfinished)
     again = (np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count * arms, np.int64))
@@ -178,7 +178,7 @@ def single_normals() -> Draws:
 
 
 _KERNELS: dict[tuple[Any, ...], Any] = {}
-"""Kernels built so far, by all that they depend on."""
+"""Kernels built so far, by everything that they depend on."""
 
 
 def _kernel(played: BlockRuns | IntervalRuns, draws: Draws, by_sums: bool, endless: bool) -> Any:

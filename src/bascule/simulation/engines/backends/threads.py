@@ -20,7 +20,8 @@ SMALLEST_CHUNK = 64
 PROGRESS_SECONDS = 0.1
 
 CALLED_RUNS, CALLED_UNITS = 5, 2000
-"""Numbers of runs, and of units in each, played uncompiled to find a division by zero."""
+"""Number of runs, and of units in each run, that are played uncompiled to find a division by
+zero."""
 
 Progress = Callable[[int], None]
 """A function that is called now and then with the number of finished runs."""
@@ -40,7 +41,7 @@ class Effort:
 
 
 class Compiling:
-    """A context that records since when loops are being compiled or loaded, for a progress bar."""
+    """A context that records when the compilation of loops began, for a progress bar."""
 
     def __init__(self) -> None:
         self._since: list[float] = []
@@ -62,7 +63,7 @@ compiling = Compiling()
 
 
 def available_threads() -> int:
-    """How many threads this process may use at once."""
+    """Return how many threads this process may use at once."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

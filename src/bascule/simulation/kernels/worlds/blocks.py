@@ -1,13 +1,14 @@
 """Runs of rules in blocks, in any world, played one after the other.
 
-A block is folded in when all of its outcomes have come or are known to be missing, and after every
-block before it, whatever came first; a block with gaps counts with the outcomes that it has. The
-next block goes by the blocks folded in so far. Open blocks and their units wait in rings, whose
-length is a power of two. Nobody is assigned while the cap leaves no room for a batch, or the units
-under way suffice for the horizon: their outcomes are awaited, and time goes on as if units were
-assigned. A rule that uses early signals also goes by the events of open blocks that are known so
-far. A guardrail counts when the unit does, or after its own window if that is shorter
-(`worlds.ring`). `core.course` has what ends a test, and when.
+A block is added to the statistics when all of its outcomes have come or are known to be missing,
+and in the order of the blocks, even if a later one is complete before. A block with missing
+outcomes counts with those that it has. The next block depends on the blocks that were added so far.
+Open blocks and their units wait in rings, whose length is a power of two. No unit is assigned while
+the cap leaves no room for a batch, or while the units under way suffice for the horizon: the test
+waits for their outcomes, and time goes on as if units were assigned. A rule that uses early signals
+also depends on the events of open blocks that are known so far. A guardrail counts when the unit
+does, or after its own window if that is shorter (`worlds.ring`). `core.course` has what ends a
+test, and when.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ from bascule.simulation.worlds.world import World
 
 
 class WorldLoop(NamedTuple):
-    """Features that a loop has to support; it compiles faster without those that few tests need."""
+    """Features that a loop has to support; with fewer of them it compiles faster."""
 
     units: UnitSteps
     """The functions that simulate a unit."""
@@ -239,7 +240,7 @@ def build(
                             opened += 1
                     else:
                         # No unit is enrolled until the next block is added to the statistics, or
-                        # until signals choose a block that the test has room for.
+                        # until signals lead to a block for which the test has room.
                         dealt, size, left = 0, 0, 0
                         if not signals and (folded < opened or until > clock):
                             next_time = blocks[folded & turn, READY] if folded < opened else until

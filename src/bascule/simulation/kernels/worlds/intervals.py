@@ -1,13 +1,14 @@
 """Runs of rules that compare intervals, in any world, played one after the other.
 
-The rule sees an outcome when the world shows it. Until then it waits in a calendar: `heads` has for
-each moment ahead the first of the units that come up then, and `nexts` for each unit the one that
-comes up with it; both are rings, whose length is a power of two, for the sake of quick turns.
+The rule sees an outcome when the world reports it. Until then the outcome waits in a calendar:
+`heads` has, for each time ahead, the first of the units that are due then, and `nexts` has, for
+each unit, the next one that is due at the same time. Both are rings; their length is a power of
+two, so that their indexes are quick to compute.
 
-An even split (alpha = infinity) goes by the units assigned, and compares round with round: the
-outcomes of a round come up together, when the last of them is known and after those of the rounds
-before, and a round of which one is missing is left out. So all active arms have shown equally
-much, and the order of the rounds says nothing about their outcomes.
+An even split (alpha = infinity) chooses arms by the numbers of assigned units, and compares
+complete rounds: the outcomes of a round are shown together, when the last of them is known and
+after those of the rounds before; a round with a missing outcome is left out. So all active arms
+have shown equally much, and the order of the rounds says nothing about their outcomes.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ blocks of its batch follow."""
 
 
 class Dealt(NamedTuple):
-    """The units so far, the latest one's time, when all outcomes are known, and blocks to follow.
+    """Numbers of a run: units so far, time of the latest one, when all is known, blocks to follow.
 
     The last number is that of the blocks of the batch after the open one.
     """
@@ -45,7 +45,7 @@ class Dealt(NamedTuple):
 
 
 class Place(NamedTuple):
-    """How many units of the open block have come, its size, and the number of blocks before it."""
+    """Numbers of the open block: units that have come, its size, and the blocks before it."""
 
     taken: int
     size: int
@@ -109,7 +109,7 @@ def close_block(blocks: IntArray, at: int, dealt: Dealt) -> None:
 def strike(
     ring: Ring, slots: IntArray, sizes: FloatArray, removed: IntArray, place: Place, dealt: Dealt
 ) -> tuple[int, int]:
-    """Take removed arms out of the rest of a batch, and close its open block if that completes it.
+    """Remove arms from the rest of a batch, and close its open block if that completes it.
 
     Return the new size of the open block, and the number of blocks that were opened so far.
     """
@@ -154,9 +154,9 @@ def concluding(course: Course, guarded: bool) -> Any:
 class Fronts(NamedTuple):
     """Groups of guardrails, each with one window; `folded` belongs to one thread.
 
-    `waits` says how many units are assigned until a unit counts in a front, `of_rails` which front
-    each guardrail belongs to (-1: it counts with the primary metric), and `folded` how many blocks
-    have counted in each front.
+    `waits` has, for each front, the number of units that are assigned until a unit counts in it;
+    `of_rails` has the front of each guardrail (-1 if it counts with the primary metric); `folded`
+    has the number of blocks that have counted in each front.
     """
 
     waits: IntArray

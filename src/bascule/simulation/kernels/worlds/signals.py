@@ -25,7 +25,7 @@ OFF, AUTO, ALWAYS = range(3)
 MODES = {None: OFF, "auto": AUTO, "always": ALWAYS}
 
 FRONT, SHARE = range(2)
-"""Columns of a block under way: its leading arm, and the units of that arm in each round."""
+"""Columns of a block under way: its leading arm, and the number of that arm's units in a round."""
 
 NOTHING = -1
 """The end of a list of units."""
@@ -34,12 +34,12 @@ NOTHING = -1
 class Early(NamedTuple):
     """Early signals: how the rule uses them, their sums, and the events that are not known yet.
 
-    `mode` says how the rule uses them, `slack` by how much delays may differ, `event` which outcome
-    is an event, `sign` whether it is for the better, and `lags` how long it takes on average in
-    each arm. `sums` are those of the pairs, `seen` is a scratch array, `dealt` has the units of
-    each arm in each block, and `delays` are those of matured events. `heads` has, for each moment,
-    the first unit whose event is known then, `nexts` the one after each unit, `blocks` the block
-    of each, `waits` how long it took, and `closes` when the window of each unit closes.
+    `mode` is how the rule uses them, `slack` by how much delays may differ, `event` which outcome
+    is an event, `sign` whether events are good or bad, and `lags` the mean delay of events in each
+    arm. `sums` are those of the pairs, `seen` is a scratch array, `dealt` has the units of each arm
+    in each block, and `delays` are those of matured events. `heads` has, for each moment, the first
+    unit whose event is known then, `nexts` the one after each unit, `blocks` the block of each,
+    `waits` how long it took, and `closes` when the window of each unit closes.
     """
 
     mode: int
@@ -126,5 +126,5 @@ def add_delay(early: Early, unit: int, arm: int, window: float) -> None:
 
 
 def judged(early: Early, arms: FloatArray, count: int) -> int:
-    """Return whether the delays of events are taken to be alike in all arms."""
+    """Return whether the delays of events are considered alike in all arms."""
     return ALIKE if early.mode == ALWAYS else judge_delays(early.delays, arms, count, early.slack)

@@ -91,9 +91,9 @@ def points_of(world: World) -> tuple[FloatArray, FloatArray]:
 
 
 class NoiseSource(NamedTuple):
-    """What is needed to draw the outcomes of a run: its stream, its world's numbers, and tables.
+    """The data to draw the outcomes of a run: its stream, the numbers of its world, and tables.
 
-    `cell` is one number of room. `points` and `chances` are those of `points_of`.
+    `cell` has room for one number. `points` and `chances` are those of `points_of`.
     """
 
     streams: WordArray
@@ -106,9 +106,9 @@ class NoiseSource(NamedTuple):
 
 
 class UnitSteps(NamedTuple):
-    """The functions that simulate a unit in a world, no more general than the world needs.
+    """The functions that simulate a unit in a world, with only the features that the world needs.
 
-    Loops with such functions take less time to compile than one that plays any world.
+    Loops with such functions compile faster than a loop for any world.
     """
 
     draw: Callable[[NoiseSource, int, float], float]
@@ -128,7 +128,7 @@ def source_of(world: World, streams: WordArray | None = None) -> NoiseSource:
 
 
 def drift(world: FloatArray, time: float) -> float:
-    """Return what the trend adds to every mean at `time`."""
+    """Return the amount that the trend adds to every mean at `time`."""
     moved = 0.0
     if world[TREND] == FADING:
         moved = world[SIZE] * math.exp(-time / world[SPAN])
@@ -210,7 +210,7 @@ def units_of(world: World) -> UnitSteps:
 def event_at(streams: WordArray, world: FloatArray, lag: float, time: int) -> tuple[int, float]:
     """Draw when the event of a unit assigned at `time` is known, and how long it took.
 
-    Its time is exponential with this mean, given that it is shorter than the window.
+    The delay is exponential with this mean, given that it is shorter than the window.
     """
     window = world[LAG]
     within = -math.expm1(-window / lag)
