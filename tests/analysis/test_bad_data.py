@@ -53,6 +53,7 @@ def changed(column: list[Any], **at: Any) -> list[Any]:
         ({"unit": [], "arm": [], "value": [], "time": []}, {}, "the log has no arm at all"),
         (log(unit=[1e17 + i for i in range(40)]), {}, "several units look alike: store them as"),
         (42, {}, "events must be a file, a data frame, an Ibis table or a database URL (got int)"),
+        ({"a": 1}, {}, "a file, a data frame, an Ibis table or a database URL (got dict)"),
         ("no-such-file.csv", {}, "there is no file no-such-file.csv"),
         ("log.xlsx", {}, "there is no file log.xlsx"),
         ("postgresql://u:secret@127.0.0.1:1/none", {"query": "x"}, "cannot connect"),

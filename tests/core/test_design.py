@@ -149,6 +149,13 @@ def test_files_that_cannot_be_read_are_told_apart(tmp_path: Path) -> None:
         bs.Design.load(broken)
 
 
+def test_a_design_is_saved_to_a_file_that_can_be_written(tmp_path: Path) -> None:
+    with pytest.raises(bs.InputError, match="path must name a file"):
+        design().save(tmp_path)
+    with pytest.raises(bs.InputError, match=r"the folder .*none does not exist"):
+        design().save(tmp_path / "none" / "design.json")
+
+
 def test_a_design_for_lower_outcomes_says_so_and_survives_plain_data() -> None:
     lower = design(goal="decrease", control="b")
     assert bs.Design.from_dict(lower.to_dict()) == lower

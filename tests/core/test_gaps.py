@@ -19,7 +19,9 @@ def test_a_tie_for_the_first_place_leaves_a_gap_of_zero() -> None:
     assert rival_gaps([1.0, 1.0, 0.0]) == (0.0, 1.0)
 
 
-@pytest.mark.parametrize("means", [[1.0], [1.0, 2.0, 3.0], "12", 3, [1.0, "x"], [1.0, math.nan]])
+@pytest.mark.parametrize(
+    "means", [[1.0], [1.0, 2.0, 3.0], "12", 3, [1.0, "x"], [1.0, math.nan], {1: 1, 2: 2}]
+)
 def test_means_are_one_finite_number_an_arm(means: Any) -> None:
     with pytest.raises(InputError, match="means must") as caught:
         checked_means(means, 2, Gaussian(1))

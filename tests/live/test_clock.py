@@ -48,6 +48,21 @@ def test_a_clock_that_is_given_may_not_differ_from_the_machine_s_on_which_a_test
         assert abs(test._loaded().state.enrolment.latest - time.time()) < 60.0
 
 
+@pytest.mark.parametrize("start", [0.0, "2026-01-01", datetime(2026, 1, 1)])
+def test_a_clock_starts_at_a_time_with_its_zone(start: Any) -> None:
+    with pytest.raises(bs.InputError, match=r"start must be a datetime with a time zone \(got"):
+        bs.ManualClock(start)
+
+
+def test_a_clock_gives_seconds() -> None:
+    clock: Any = datetime.now(UTC)
+    with (
+        bs.open(":memory:", clock=clock) as store,
+        pytest.raises(bs.StoreError, match="in seconds"),
+    ):
+        store.create("test", MEASURED)
+
+
 def test_a_machine_s_clock_that_jumps_is_refused_until_it_is_right_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,7 +68,7 @@ class Covariate:
             remedy = f"it is a limit of {name}; leave it out if none"
             checks.accept_given(self, field, checks.finite, remedy)
         if self.low is not None and self.high is not None and self.low >= self.high:
-            raise invalid(f"high of {name} must be above low ({self.low:g})")
+            raise invalid(f"high of {name} must be above low (got {self.low:g} and {self.high:g})")
         checks.accept(self, "missing", checks.finite, f"a unit without {name} counts with it")
         if self.limited(self.missing) != self.missing:
             raise invalid(f"missing of {name} must lie within its limits (got {self.missing:g})")

@@ -393,7 +393,11 @@ class Design(DesignFields):
 
     def save(self, path: str | Path) -> None:
         """Write the design to a JSON file."""
-        Path(path).write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
+        # Imported here, to keep the import of the package fast.
+        from bascule.core.inputs.files import prepare_file, write_whole
+
+        prepare_file("path", Path(path))
+        write_whole(Path(path), (json.dumps(self.to_dict(), indent=2) + "\n").encode())
 
     @classmethod
     def load(cls, path: str | Path) -> Design:

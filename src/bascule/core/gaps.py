@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bascule.core.errors import invalid
 from bascule.core.inputs import checks
@@ -16,7 +16,9 @@ def checked_means(means: object, arms: int, outcome: Outcome) -> tuple[float, ..
     >>> checked_means([0, 1], 2, bs.Gaussian(1))
     (0.0, 1.0)
     """
-    if isinstance(means, str) or not (hasattr(means, "__len__") and hasattr(means, "__iter__")):
+    if isinstance(means, (str, Mapping)) or not (
+        hasattr(means, "__len__") and hasattr(means, "__iter__")
+    ):
         raise invalid(f"means must be a list of numbers (got {means!r})")
     if len(means) != arms:
         raise invalid(f"means must give one number per arm: {arms} arms, but {len(means)} means")

@@ -55,8 +55,9 @@ class Reported(ABC):
     def save_html(self, path: str | Path) -> Path:
         """Write the HTML page to a file."""
         # Imported here, to keep the import of the package fast.
-        from bascule.core.inputs.files import write_whole
+        from bascule.core.inputs.files import prepare_file, write_whole
 
+        prepare_file("path", Path(path))
         return write_whole(Path(path), self.html().encode())
 
     def __str__(self) -> str:

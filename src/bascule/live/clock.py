@@ -28,8 +28,8 @@ from typing import Protocol
 
 from bascule.core.approximate import about
 from bascule.core.calendar import DAY
-from bascule.core.errors import ClockError
-from bascule.core.inputs.checks import seconds
+from bascule.core.errors import ClockError, invalid
+from bascule.core.inputs.checks import number_in, seconds
 
 _BOOT_TIME = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 # Seconds since the machine was started, including sleep if the system can tell.
@@ -66,7 +66,14 @@ class ManualClock:
     """
 
     def __init__(self, start: datetime | None = None) -> None:
-        self._now = (start or datetime(2026, 1, 1, tzinfo=UTC)).timestamp()
+        if start is None:
+            start = datetime(2026, 1, 1, tzinfo=UTC)
+        if not isinstance(start, datetime) or start.tzinfo is None:
+            raise invalid(
+                f"start must be a datetime with a time zone (got {start!r:.60}), as "
+                "datetime(2026, 1, 1, tzinfo=UTC)"
+            )
+        self._now = start.timestamp()
 
     def now(self) -> float:
         """Seconds since 1970-01-01 in UTC."""
@@ -97,9 +104,10 @@ class ClockGuard:
         `database_time` is what the database's own clock says at this moment, if it has one.
         """
         now = self._clock.now()
-        if not math.isfinite(now):
+        if not math.isfinite(number_in(now)):
             raise ClockError(
-                f"the clock gives {now}, which is not a time; nothing of this call was kept"
+                f"the clock gives {now}, which is not a time in seconds; nothing of this call was "
+                "kept"
             )
         if self.kind != "machine" and kind != "machine":
             return now

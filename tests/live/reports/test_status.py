@@ -24,6 +24,18 @@ def sales(arms: list[str]) -> list[float]:
     return found
 
 
+def test_one_unit_waits_in_the_singular() -> None:
+    clock = bs.ManualClock()
+    with bs.open(":memory:", clock=clock) as store:
+        test = store.create("waiting", COINS)
+        test.assign("user-42")
+        clock.advance("2h")
+        waiting = test.status().waiting
+    assert waiting is not None
+    assert waiting.words == "1 unit has not counted, and has not reported for 2 hours"
+    assert waiting.complete_words == "Enrolment is complete: waiting for 1 unit"
+
+
 def test_units_that_have_not_counted_are_told_and_few_outcomes_forecast_nothing() -> None:
     clock = bs.ManualClock()
     with bs.open(":memory:", clock=clock) as store:

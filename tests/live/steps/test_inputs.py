@@ -23,6 +23,28 @@ def test() -> Iterator[bs.Experiment]:
 
 
 @pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda test: test.assign_many(5), r"units must be a list \(got 5\)"),
+        (lambda test: test.assign_many({"u": 1}), r"units must be a list \(got \{'u': 1\}\)"),
+        (lambda test: test.record_many(None), r"outcomes must be a list \(got None\)"),
+        (lambda test: test.record_many({"u": 1.0}), "outcomes must be a list"),
+        (lambda test: test.soon.record_many("u"), "outcomes must be a list"),
+        (lambda test: test.store.link("u", "v", "shapes"), "experiments must be a list"),
+        (lambda test: test.store.create(COINS, "other"), r"name must be 1 to 100 .*got Design"),
+        (lambda test: test.store.search(5), r"words must be text \(got 5\)"),
+        (lambda test: test.history(0), r"limit must be at least 1 \(got 0\)"),
+        (lambda test: test.history("all"), r"limit must be a whole number \(got 'all'\)"),
+    ],
+)
+def test_a_call_with_a_value_of_another_kind_is_refused(
+    test: bs.Experiment, call: Any, said: str
+) -> None:
+    with pytest.raises(bs.InputError, match=said):
+        call(test)
+
+
+@pytest.mark.parametrize(
     "given", [{"unit": "u", "value": 1.0}, ("u",), ("u", 1, None, "i", None, 5), 7]
 )
 def test_an_outcome_of_another_shape_is_refused(test: bs.Experiment, given: Any) -> None:

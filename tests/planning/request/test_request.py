@@ -133,6 +133,8 @@ def test_nonsense_gets_one_helpful_line(changes: dict[str, Any], field: str, say
     ("given", "field"),
     [
         ({"outcome": bs.Gaussian(1)}, "lift"),
+        ({"outcome": bs.Bernoulli, "lift": 0.1}, "outcome"),
+        ({"outcome": bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))}, "outcome"),
         ({"outcome": bs.Bounded(0, 1), "lift": 0.1}, "baseline"),
         ({"outcome": bs.Bernoulli(), "sample": SAMPLE}, "sample"),
         ({"outcome": bs.Bounded(0, 3), "sample": SAMPLE, "lift": 0.1}, "sample"),

@@ -157,9 +157,9 @@ def _of_frame(opened: Connections, source: Source, *, elsewhere: bool) -> tuple[
         if not elsewhere:
             return viewed(opened.local, opened.local.con.from_arrow(data), field), []
         data = data.to_table()
-    elif isinstance(data, (dict, pa.RecordBatchReader)):
-        data = pa.table(data)
     try:
+        if isinstance(data, (dict, pa.RecordBatchReader)):
+            data = pa.table(data)
         frame: Any = nw.from_native(data)
     except nw.exceptions.DuplicateError as problem:
         raise InputError(

@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.errors import invalid
+from bascule.core.inputs import checks
 from bascule.core.presenter import presenter
 from bascule.live.api.units import ExperimentUnits
 from bascule.live.clock import moment
@@ -94,6 +95,8 @@ class Experiment(ExperimentUnits):
 
     def history(self, limit: int | None = None) -> list[HistoryPoint]:
         """Return the history of the test as at most `limit` points for a plot."""
+        if limit is not None:
+            limit = checks.whole("limit", limit, 1, "it is the largest number of points")
         with self.store.reading() as connection:
             design = self.store.load(connection, self.id, self.name).design
             points = history_of(connection, self.id)

@@ -24,7 +24,7 @@ from bascule.live.api.experiment import Experiment
 from bascule.live.clock import Clock
 from bascule.live.commit.runner import load
 from bascule.live.reports.verification.verify import Verification, verify_orphans
-from bascule.live.steps.inputs import check_name, checked_description
+from bascule.live.steps.inputs import check_listed, check_name, checked_description
 from bascule.live.steps.stages import check_live
 from bascule.live.storage.delivery import checked_delivery, placed
 from bascule.live.storage.queries import (
@@ -91,8 +91,8 @@ class Store(ErasableStore):
         gets in, everyone if it is not given. `values` gives every arm a value for programs: all
         true or false, all numbers, all texts or all objects. `description` says what it is about.
         """
-        design = read_design(design, measure, reports)
         check_name(name)
+        design = read_design(design, measure, reports)
         check_live(design)
         check_readable(design)
         delivery = checked_delivery(design, audience, values)
@@ -148,6 +148,8 @@ class Store(ErasableStore):
         experiment that is created later does not know of the link. If an experiment cannot be read,
         it raises `InputError` after the names are linked in all others.
         """
+        if experiments is not None:
+            check_listed("experiments", experiments)
         with self.reading() as connection:
             tests = [
                 experiment for experiment in all_experiments(connection) if experiment.phase in OPEN
@@ -190,6 +192,8 @@ class Store(ErasableStore):
 
     def search(self, words: str) -> list[Experiment]:
         """Return the experiments whose name or description contains each of the words."""
+        if not isinstance(words, str):
+            raise invalid(f"words must be text (got {words!r:.60})")
         wanted = words.casefold().split()
         with self.reading() as connection:
             described = all_descriptions(connection)
@@ -359,5 +363,5 @@ def completed(design: Design, measure: Measure | None, reports: Reports | None) 
     if design.measure is not None or design.reports is not None:
         field = "measure" if measure is not None else "reports"
         option = "measure" if design.measure is not None else "reports"
-        raise invalid(f"{field} cannot be given: the design already has its {option}")
+        raise invalid(f"{field} cannot be given: the design already has its {option}: leave it out")
     return replace(design, measure=measure, reports=reports)

@@ -13,10 +13,10 @@ from typing import Any, Concatenate, ParamSpec
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import Audience
 from bascule.core.enrolment.targeting import Context
-from bascule.core.errors import InputError, invalid
+from bascule.core.errors import InputError
 from bascule.live.commit.context import ACTOR, StoreContext
 from bascule.live.commit.queue import Job, Reply, Result, copy_error
-from bascule.live.steps.inputs import checked_unit, event_of
+from bascule.live.steps.inputs import check_listed, checked_unit, event_of
 from bascule.live.steps.maturity import Event, Receipt
 from bascule.live.steps.serving import Evaluation
 from bascule.live.storage.queries import Loaded, Rows
@@ -129,8 +129,7 @@ class Calls(Handle):
 
         `contexts` and `covariates` have an entry for each unit.
         """
-        if isinstance(units, str):
-            raise invalid(f"units must be a list of them (got {units!r:.60})")
+        check_listed("units", units)
         named = [*map(checked_unit, units)]
         if not named:
             return Reply.ready([])
@@ -184,6 +183,7 @@ class Calls(Handle):
 
     def record_many(self, outcomes: Outcomes) -> Reply[list[Receipt]]:
         """Record outcomes, and return the reply with their receipts."""
+        check_listed("outcomes", outcomes)
         events = [*map(event_of, outcomes)]
         return self._send(Reply(self._recording, events, list, ACTOR.get()))
 
@@ -308,6 +308,7 @@ class ExperimentUnits(Handle):
         An outcome is (unit, value), (unit, value, at), (unit, value, at, id) or (unit, value, at,
         id, metric).
         """
+        check_listed("outcomes", outcomes)
         receipts: list[Receipt] = []
         events = [*map(event_of, outcomes)]
         for first in range(0, len(events), RECORDED_AT_ONCE):

@@ -59,7 +59,8 @@ class Waiting:
     def complete_words(self) -> str:
         """A sentence that enrolment is complete, and until when units are measured."""
         until = "" if self.last is None else f" until {datetime.fromisoformat(self.last):%-d %b}"
-        return f"Enrolment is complete: waiting for {self.units:,} units{until}"
+        units = "1 unit" if self.units == 1 else f"{self.units:,} units"
+        return f"Enrolment is complete: waiting for {units}{until}"
 
     @property
     def words(self) -> str:
@@ -72,6 +73,8 @@ class Waiting:
         waited = about(self.days)
         listed = f" all of {', '.join(self.metrics)}" if self.metrics else ""
         oldest = f"the oldest has not reported{listed} for {waited}"
+        if self.units == 1:
+            return f"1 unit has not counted, and has not reported{listed} for {waited}"
         return f"{self.units:,} units have not counted; {oldest}"
 
 

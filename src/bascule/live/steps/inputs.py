@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from numbers import Integral
 from typing import Any
@@ -72,6 +73,15 @@ def checked_description(text: object) -> str:
             f"description must have at most {LONGEST_DESCRIPTION:,} characters ({len(text):,})",
         )
     return text.strip()
+
+
+def check_listed(field: str, values: object) -> None:
+    """Raise `InputError` unless a value has several others; a text or a mapping is not meant so.
+
+    >>> check_listed("units", ["user-42"])
+    """
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+        raise InputError(field, f"{field} must be a list (got {shown_value(values):.60})")
 
 
 def checked_unit(unit: object, field: str = "unit") -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Unpack
 
+from bascule.core.design_parts import check_kind
 from bascule.core.errors import InputError, invalid, meant
 from bascule.core.inputs.checks import amount, tidy
 from bascule.core.outcomes import OUTCOMES, Bernoulli, Bounded, Numeric, Outcome, Recurrent
@@ -87,12 +88,14 @@ def _check_names(outcome: object, asked: Mapping[str, Any]) -> None:
             words = f"it is called {USUAL_NAMES[name]} here" if name in USUAL_NAMES else ""
             near = meant(name, PLAN)[2:] or "help(bascule.plan) and the reference list the options"
             raise InputError(name, f"{name} is not an option of a plan: {words or near}")
+    examples = ", ".join(model.example for model in OUTCOMES)
     if isinstance(outcome, int | float | str):
-        examples = ", ".join(model.example for model in OUTCOMES)
         raise invalid(
             f"outcome must be an outcome model such as {examples} (got {outcome!r:.60}): give "
             'baseline and lift by name, as plan(baseline="5%", lift="20%")'
         )
+    if outcome is not None:
+        check_kind("outcome", outcome, Outcome, examples)
 
 
 def _capped(sample: Sample | None, cap: float | str) -> Outcome:

@@ -8,7 +8,7 @@ can be seen by the rule from time t + 1 on.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
@@ -249,7 +249,7 @@ class World:
             if follow is None:
                 raise invalid("means are missing: give a world one mean per arm")
             return follow
-        if isinstance(given, str) or not hasattr(given, "__iter__"):
+        if isinstance(given, (str, Mapping)) or not hasattr(given, "__iter__"):
             raise invalid(f"means must be a list of numbers (got {given!r})")
         means = tuple(checks.finite("means", x, "give one number per arm") for x in given)
         if follow is not None and (
