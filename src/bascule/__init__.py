@@ -1,13 +1,14 @@
 """bascule: adaptive A/B tests that balance their cost against the time to a proven decision.
 
-`dir(bascule)` has what a test needs from plan to decision. More is in modules by subject:
+`dir(bascule)` lists the names that a test needs from plan to decision. More is in modules by
+subject:
 
-- `analysis`, `live`, `planning`, `simulation`: the results of what is here, and further calls
-- `design`: what a rule or an outcome model of your own derives from
+- `analysis`, `live`, `planning`, `simulation`: further functions, and the classes of results
+- `design`: base classes for rules and outcome models of your own
 - `progress`: pure functions from statistics to the next arm, intervals and the decision
 - `research`: the frontier of all rules, and audits
 - `theory`: bounds and predictions
-- `worlds`: what a simulated test is played in
+- `worlds`: conditions of simulated tests
 
 The names are listed in `__init__.pyi`; each is loaded when it is first used.
 """

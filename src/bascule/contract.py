@@ -1,10 +1,10 @@
 """Checks of the contract that every rule and every outcome model has to keep.
 
-`check_contract(design, means)` takes one design through everything that the package does with it:
-a round trip through plain data, simulation and its trace, a live test with `verify`, plans, and the
+`check_contract(design, means)` takes one design through everything that the package does with it: a
+round trip through plain data, simulation and its trace, a live test with `verify`, plans, and the
 error at a tie. Then it plays the rule with every registered outcome model that it accepts, each
-with several spreads. It is what the package's own rules and outcome models are tested with; run it
-on yours (docs/research/add-a-rule.md).
+with several spreads. The package's own rules and outcome models are tested with it; run it on yours
+(docs/research/add-a-rule.md).
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ TIE_ERROR, EXCESS, TOLERANCE = 0.2, 0.5, 3.0
 many standard errors the share of wrong runs may exceed it."""
 
 TIE_UNITS, FEW_UNITS, STAGE_UNITS = 20_000, 1_000, 300
-"""Maximum units of a tied run: if a compiled loop plays it; if it is played step by step, or with
-each outcome model in turn; and if the rule counts stages."""
+"""Maximum numbers of units of a tied run: with a compiled loop; step by step, or with each outcome
+model in turn; and for rules that count stages."""
 
 SPREADS = (0.02, 1.0, 50.0)
 """Values tried for the spread of outcome models that have it as a parameter."""
@@ -96,7 +96,7 @@ def check_contract(design: Design, means: Sequence[float], seed: int = 1) -> tup
 
     `means` are means of the arms with a clear best one. AssertionError says which promise of the
     contract does not hold. Ties are played at an error of 20 %, 663 times for 20,000 units each:
-    enough to see that an arm wins one and a half times as often as stated by then.
+    enough to detect that an arm wins one and a half times as often as stated.
     """
     return check_design(design, means, seed) + check_rule(design, seed)
 
@@ -179,7 +179,7 @@ def _round_trip(design: Design, means: tuple[float, ...], seed: int) -> bool:
 
 
 def _equal(design: Design, means: tuple[float, ...], seed: int) -> bool:
-    """Equal designs have equal procedures, so that what is compiled for one serves the other."""
+    """Equal designs have equal procedures, so that a loop compiled for one serves the other."""
     again = replace(design)
     assert again.procedure == design.procedure, (
         f"two equal designs with {design.rule!r} have different procedures: functions that depend "
@@ -332,7 +332,7 @@ def _agreement(design: Design, means: tuple[float, ...], seed: int) -> bool:
 
 
 def _live(design: Design, means: tuple[float, ...], seed: int) -> bool:
-    """A live test agrees with what is recomputed from its raw log."""
+    """The state of a live test agrees with the state recomputed from its raw log."""
     draw = _source(design, means, seed)
     clock = ManualClock()
     with open_store(":memory:", clock=clock) as store:
@@ -424,7 +424,7 @@ CHECKS: dict[str, Callable[[Design, tuple[float, ...], int], bool]] = {
     "live test agrees with verify": _live,
     "a plan can be made": _plan,
 }
-"""Checks of a design, by a statement of what each check shows."""
+"""Checks of a design, each by the statement that it checks."""
 
 ONE_OUTCOME = (
     "outcomes are as their model states",

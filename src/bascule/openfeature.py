@@ -48,13 +48,13 @@ Sent = tuple[str, dict[str, Any]]
 class BasculeProvider(OFREPProvider):
     """An OFREP provider that also sends tracked events as outcomes.
 
-    `events` says which tests an event is an outcome of; an event that is not in it is one of the
-    test of its own name. Its value is the number that is tracked, or 1. Outcomes are sent by a
-    thread of the provider's own, a few at a time, and again after each of `PAUSES` if the service
-    does not answer, before they are dropped with a warning. Each has an id, so that none counts
-    twice. `shutdown` waits until all are sent or dropped.
+    `events` has, for the name of an event, the tests of which it is an outcome; an event that is
+    not listed is an outcome of the test with its own name. Its value is the number that is tracked,
+    or 1. A thread of the provider sends outcomes, a few at a time. If the service does not answer,
+    it tries again after each of `PAUSES`, and then drops them with a warning. Each outcome has an
+    id, so that none counts twice. `shutdown` waits until all are sent or dropped.
 
-    The attributes `id`, `at` (a datetime), `exposed` and `metric` of a tracked event go along with
+    The attributes `id`, `at` (a datetime), `exposed` and `metric` of a tracked event are sent with
     it. `per` is the denominator of a ratio, whose numerator is the value: 1 and 1 for a request
     that was judged good.
     """

@@ -1,6 +1,6 @@
 """Pure functions of a design and its statistics, called by simulations and by live tests.
 
-They say who is next, what the intervals are, how a test ends, and what looks wrong.
+They return the next arm or block, the intervals, the end of a test, and its diagnostics.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ HOLDING = Calendar(0.0, held=NO_DIFFERENCE)
 
 
 class Judgement(NamedTuple):
-    """What the data of a test allow: a decision, withheld or not, or an end without a decision."""
+    """The result that the data allow: a decision, withheld or not, or an end without a decision."""
 
     winner: int
     ended: int

@@ -59,9 +59,9 @@ class Report:
     """The content of a report, the most important first."""
 
     headline: str
-    """What to do, in one sentence."""
+    """The recommendation, in one sentence."""
     question: str = ""
-    """What was asked."""
+    """The question that the result answers."""
     facts: tuple[Fact, ...] = ()
     """Figures, each with its name."""
     tables: tuple[Table, ...] = ()

@@ -67,7 +67,7 @@ def _amount(value: float) -> str:
 
 
 def rows(simulation: Simulation) -> list[tuple[str, str]]:
-    """Return the summary in words: what each number is, and the number."""
+    """Return the summary in words: each number with its meaning."""
     design = simulation.design
     summary, quantiles = simulation.summary(), simulation.quantiles()
 

@@ -130,8 +130,8 @@ class Shop:
     def pass_hour(self) -> None:
         """Let the visitors of one hour come, and advance the clock by an hour.
 
-        What a visitor would do with either button is drawn before it is assigned: a visitor who
-        buys with the worse button buys with the better one too.
+        Before a visitor is assigned, it is drawn what the visitor would do with either button: a
+        visitor who buys with the worse button buys with the better one too.
         """
         first = self.hours * PER_HOUR
         mood = {f"visitor-{first + i}": self._chance.random() for i in range(PER_HOUR)}

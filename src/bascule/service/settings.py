@@ -34,14 +34,15 @@ NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that an operator may set; the defaults suit a laptop.
+    """All settings of an operator; the defaults are for a service on the same machine.
 
     `origins` are the web sites whose pages may call the API from a browser. `proxies` are the
     addresses, or networks, of reverse proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are
-    believed; nobody's are by default. A caller (a key at an address) may send `rate` requests a
-    second, and an address may fail to authenticate `guesses` times a minute. With `retention`, as
-    "90d", units that came longer ago are erased in experiments that have ended. `url` is the
-    address under which people reach the service, to which an identity provider sends them back.
+    believed; by default, those of no address are. A caller (a key at an address) may send `rate`
+    requests a second, and an address may fail to authenticate `guesses` times a minute. With
+    `retention`, as "90d", units that came longer ago are erased in experiments that have ended.
+    `url` is the address under which people reach the service, to which an identity provider sends
+    them back.
 
     >>> Settings().is_local
     True
@@ -184,8 +185,8 @@ def shown_url(url: str) -> str:
 def _host(url: str) -> str | None:
     """Return the host of an HTTP URL; None if programs could read it differently.
 
-    Numbers that are no address as everybody writes it are not taken: some programs read 0177.0.0.1
-    as 127.0.0.1, others as 177.0.0.1.
+    Unusual notations of numeric addresses are refused: some programs read 0177.0.0.1 as 127.0.0.1,
+    others as 177.0.0.1.
 
     >>> _host("https://hooks.example:8443/x"), _host("http://0177.0.0.1/"), _host("http://0x7f.1")
     ('hooks.example', None, None)

@@ -67,9 +67,9 @@ def log(event: str, level: str = "info", **fields: Any) -> None:
 class LogWriter(logging.Handler):
     """Writes log lines to standard error in a separate thread.
 
-    Whoever reads the log may stop reading. A write would then wait, and with it the event loop. So
-    lines wait in a queue of limited length; those that find it full are counted, and their number
-    is logged when there is room again.
+    The program that reads the log may stop reading. A write would then block, and with it the event
+    loop. So lines wait in a queue of limited length; if it is full, further lines are only counted,
+    and their number is logged when there is room again.
     """
 
     def __init__(self, limit: int = MOST_LINES) -> None:

@@ -1,4 +1,4 @@
-"""The ledger of a steered test: which shares were in force when, and what was counted.
+"""The ledger of a steered test: the shares in force over time, and the units that were counted.
 
 It is a file of JSON lines that only grows. A line that ends without a line break was being written
 when the run was killed: it is removed before the next one is added.

@@ -26,7 +26,7 @@ class SteeringRun(Reported):
     after: Shares
     """Shares after the run."""
     log: LogRead | None = None
-    """What was read; None after the decision of an earlier run."""
+    """Summary of the rows that were read; None after the decision of an earlier run."""
     status: Status | None = None
     """What the log shows, as the status of a live test; None if nothing was judged."""
     decided: Row | None = None

@@ -1,10 +1,10 @@
 """Check whether mean outcomes change over time, and whether late outcomes differ from prompt ones.
 
 `trend` compares each arm with itself, from part to part of its own units, so that a difference
-between arms is no trend. `late_outcomes` compares outcomes that came late with prompt ones: if they
-differ, a rule that counts outcomes as they come decides from a biased part of the units
-(docs/research/coverage.md). docs/research/diagnostics.md derives the standard errors, and says why
-they hold however units were allocated.
+between arms does not count as a trend. `late_outcomes` compares outcomes that came late with prompt
+ones: if they differ, a rule that counts outcomes as they come decides from a biased part of the
+units (docs/research/coverage.md). docs/research/diagnostics.md derives the standard errors, and
+says why they hold however units were allocated.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Metrics: what is measured of a unit, over which window, and how arms compare on it."""
+"""Metrics: the measure of a unit, its window, and the comparison of arms on it."""

@@ -271,11 +271,11 @@ def contrasts(
 ) -> tuple[Contrast, ...]:
     """Return the contrast of each arm with the control, in the order of the arms.
 
-    `effects` are those of the design. `control` is what the control has shown, None where outcomes
-    recur: then only its `mean` is used, and lifts have no bounds. Lifts have no bounds if outcomes
-    are adjusted by covariates either, because the mean of an arm is then not an average of its
-    outcomes. `lifts` are the bounds of the treatments whose evidence has them; those of others
-    follow from the difference and an interval of the control's mean.
+    `effects` are those of the design. `control` has the statistics of the control. It is None if
+    outcomes recur: then only the control's `mean` is used, and lifts have no bounds. Lifts have no
+    bounds if outcomes are adjusted by covariates either, because the mean of an arm is then not an
+    average of its outcomes. `lifts` are the bounds of the treatments whose evidence has them; those
+    of others follow from the difference and an interval of the control's mean.
 
     >>> import bascule as bs
     >>> design = bs.Design(["control", "green"], bs.Gaussian(1), bs.UCB(2))

@@ -35,7 +35,8 @@ class Measure:
     - `missing`: the outcome of a unit without events: a number, "zero", or for metrics other than
       the primary one "exclude", which leaves the unit out. The default is 0 for a sum and "any"; a
       mean and a last value have none.
-    - `grace`: how much later events may arrive, as those of a nightly upload do; units wait for it.
+    - `grace`: how much later events may arrive, such as those of a nightly upload; units wait for
+      this time.
     - `period`: instead of a window, for recurring outcomes: each unit gives one number for every
       period since its assignment, `missing` if nothing happened.
     - `coverage`: the share of an arm's units that must have a value before the arm can be shipped;

@@ -304,7 +304,7 @@ class Procedure(ABC):
     def end_reason(self, statistics: AnyStatistics) -> EndReason | None:
         """Return why the plan ends a test now without a decision; None while the test goes on.
 
-        A cap on units and a deadline are no part of the plan.
+        The plan does not include a cap on units or a deadline.
         """
         return None
 

@@ -9,8 +9,8 @@ An arm's interval is its weighted mean and a radius around it. The radii of the 
 even split depend only on the number of units; those of a mixture depend on the clock, the sum of
 the units' precisions. docs/research/units.md has the proofs, and the gaps in those of the paper.
 
-In the layout of `intervals.state` the clock of an arm takes the place of its units, and its
-weighted sum that of its total, as the evidence of two arms requires.
+In the rows of `intervals.state`, an arm's clock takes the place of its units, and its weighted sum
+takes the place of its total, because the evidence of two arms requires this.
 """
 
 from __future__ import annotations

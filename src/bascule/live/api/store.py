@@ -87,9 +87,9 @@ class Store(ErasableStore):
         """Create an experiment and return it; it runs at once unless `start` is false.
 
         `design` may also be plain data, or the path of a design file. `measure` or `reports`
-        complete a design that has neither, such as that of a plan. `audience` says who
-        gets in, everyone if it is not given. `values` gives every arm a value for programs: all
-        true or false, all numbers, all texts or all objects. `description` says what it is about.
+        complete a design that has neither, such as that of a plan. `audience` says which units get
+        in; all of them if it is not given. `values` gives every arm a value for programs: all true
+        or false, all numbers, all texts or all objects. `description` says what it is about.
         """
         check_name(name)
         design = read_design(design, measure, reports)

@@ -44,7 +44,7 @@ class Evaluation:
     why: str = ""
     detail: str = ""
     problem: InputError | None = field(default=None, repr=False, compare=False)
-    """What keeps the unit out of the test, as the error that `strict` raises."""
+    """The reason why the unit is not in the test: the error that `strict` raises."""
 
 
 Served = tuple[Evaluation, ...]
@@ -52,7 +52,7 @@ Served = tuple[Evaluation, ...]
 
 
 def served_arms(arms: ArmValues, state: ExperimentState) -> Served:
-    """Return what the units of each arm are served: their own arm, or another after a change.
+    """Return the evaluation for the units of each arm: their own arm, or another after a change.
 
     >>> import bascule as bs
     >>> from bascule.live.storage.state import Control

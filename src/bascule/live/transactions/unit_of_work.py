@@ -42,7 +42,7 @@ LONGEST_RUN = 100
 
 
 class Kept(NamedTuple):
-    """What a program keeps of an experiment between transactions, to read it only once.
+    """Data of an experiment that a program keeps between transactions, to read them only once.
 
     `deals` are some of its blocks by number, `remembered` are arms by unit, and `served` is None if
     it is not known.

@@ -1,4 +1,4 @@
-"""The question of a plan in words: what was asked of the planner."""
+"""The question of a plan in words."""
 
 from __future__ import annotations
 

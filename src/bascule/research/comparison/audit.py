@@ -38,8 +38,8 @@ BATTERY = (*NAMED, "null+steep", "null+late-failures")
 class AuditRow:
     """The simulated result of a rule in one world.
 
-    `promised` is the error that the guarantee of the design allows, if it covers the world; if not,
-    `reason` says why. Intervals have a confidence of 95 %.
+    `promised` is the error that the guarantee of the design allows, if it covers the world;
+    otherwise `reason` says why it does not. Intervals have a confidence of 95 %.
     """
 
     name: str
@@ -236,7 +236,7 @@ def _battery(
 ) -> tuple[list[tuple[str, World]], tuple[tuple[str, str], ...]]:
     """Return the worlds to simulate, and those left out because they do not suit the design.
 
-    A world that was asked for by name is never left out: it is refused with an error.
+    A world that was requested by name is never left out: if it does not suit, an error is raised.
     """
     lowest = design.goal == "decrease"
     if names is not None:

@@ -23,7 +23,7 @@ def why_not_covered(design: Design, world: World) -> str | None:
     'outcomes spread more than sigma says'
     """
     if design.calibration.guarantee != "proven":
-        return f"nothing is proven of this design ({design.calibration.guarantee})"
+        return f"nothing is proven about this design ({design.calibration.guarantee})"
     noise = design.outcome.noise(world.start) if world.noise is None else world.noise
     return (
         _of_noise(design, noise)
@@ -36,7 +36,7 @@ def why_not_covered(design: Design, world: World) -> str | None:
 def promised_error(design: Design, world: World) -> float:
     """Return the probability of a wrong decision that the guarantee allows, if it covers the world.
 
-    With a tie for the first place either of two arms may be taken for the better one.
+    If two arms tie for the first place, either of them may be declared the better one.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05, sides=1)

@@ -1,7 +1,8 @@
 """The frontier: regret and decision time of many rules at the same error.
 
-A rule dominates others whose guarantee is no stronger than its own. Rules whose guarantee only
-their authors state dominate none and are never efficient: what they save may be errors.
+A rule dominates others whose guarantee is no stronger than its own. Rules whose guarantee is stated
+only by their authors dominate no other rule and are never efficient, because their savings may be
+wrong decisions.
 """
 
 from __future__ import annotations
@@ -202,7 +203,7 @@ def frontier(
       outcomes and error.
     - `error`, `sides`: the probability, at most, that a worse arm wins; with `sides=2` the false
       positive rate.
-    - `effect`: a difference to find; it adds tilted blocks that are given it.
+    - `effect`: a difference to find; it adds tilted blocks that are planned for it.
     - `alphas`, `tilts`: the settings of UCB and of tilted blocks.
     - `rules`: names of families of rules, and further rules to compare. Without a name all families
       of this package take part; "peers" are rules of other tools and papers. Rules whose error
@@ -312,8 +313,8 @@ def _point(entry: Contender, played: Simulation, oracle: float) -> Point:
 def _ranked(points: Sequence[Point]) -> tuple[Point, ...]:
     """Return the points, each with the labels of the points that dominate it.
 
-    Dominance is transitive, so a dominated point always has an efficient one above it. These come
-    first, and among them the ones that are good at both.
+    Dominance is transitive, so every dominated point is dominated by an efficient point. Efficient
+    points come first, and among them those with both low regret and an early decision.
     """
     above = {point.label: [each for each in points if each.dominates(point)] for point in points}
 

@@ -17,8 +17,8 @@ from bascule.theory.limit import oracle_information, spread_between
 def information(simulation: Simulation) -> Estimate:
     """Return `n m / (n + m)`, where n and m are mean units of the best arm and its nearest rival.
 
-    Where several rivals are equally near, m is their average. The limit that no rule can beat is
-    about mean units. The standard error follows by the delta method.
+    If several rivals are equally near, m is their average. The lower limit for all rules is stated
+    in mean units, so mean units are used here. The standard error follows by the delta method.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.ETC(), error=0.05)
@@ -51,7 +51,8 @@ def oracle_of(means: Sequence[float], outcome: Outcome, error: float) -> float:
             "without it no rule is right",
         )
     if outcome.recurring:
-        # At best, a rule learns the own mean of each unit, so only the spread of these counts.
+        # At best, a rule learns the mean of each unit exactly, so only the spread of these means
+        # counts.
         spread, _ = outcome.unit_spreads
         if spread == 0:
             raise InputError(

@@ -2,8 +2,9 @@
 
 The outcome is undesirable, so that the arm with the lowest rate is best; priors are flat. Patients
 join arms with probabilities that follow the posterior probability to be best, with a floor. At a
-look the trial ends if an arm is best with enough probability, drops arms that hardly can be, and
-ends if all that are left are alike. Probabilities are integrated on a grid.
+look the trial ends if an arm is best with enough probability; otherwise it drops arms that are
+hardly likely to be best, and ends if all remaining arms are alike. Probabilities are integrated on
+a grid.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ DECIMALS = 9
 class Trial:
     """The design of adaptr's README: looks at `data_looks` patients with outcomes.
 
-    By each look `randomised` patients have joined. `superiority` ends the trial, and an arm is
-    dropped below one minus that; `alike` is the probability of differences below `difference` at
-    which a trial ends for equivalence.
+    By each look `randomised` patients have joined. `superiority` is the probability to be best at
+    which the trial ends, and an arm is dropped below one minus it; `alike` is the probability of
+    differences below `difference` at which a trial ends for equivalence.
     """
 
     superiority: float = 0.9814318

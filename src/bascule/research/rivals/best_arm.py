@@ -1,8 +1,8 @@
 """Best-arm identification of 0/1 outcomes: track-and-stop and Chernoff racing.
 
-Both are of Garivier and Kaufmann (2016), and stop when a generalised likelihood ratio exceeds
-`log((log t + 1) / delta)` after t units: the threshold of their experiments, which is smaller than
-the one of their proof.
+Both rules are by Garivier and Kaufmann (2016). They stop when a generalised likelihood ratio
+exceeds `log((log t + 1) / delta)` after t units: the threshold of their experiments, which is
+smaller than the one of their proof.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TRACKING, RACING = range(2)
 """Codes of the two rules: track-and-stop and racing."""
 
 SMALLEST_RATE = 1e-6
-"""Estimated rates are kept this far from 0 and 1."""
+"""Minimum distance of estimated rates from 0 and 1."""
 
 MOST_UNITS = 1_000_000
 
@@ -50,7 +50,8 @@ def rate_of(total: float, units: float) -> float:
 def share_at(best: float, other: float, level: float) -> float:
     """Return the units of an arm per unit of the best at which their evidence reaches `level`.
 
-    The evidence is concave in the units, so that Newton's method comes from below.
+    The evidence is concave in the units, so that Newton's method approaches the solution from
+    below.
     """
     x = 0.0
     for _ in range(NEWTON_STEPS):

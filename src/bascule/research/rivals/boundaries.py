@@ -1,8 +1,8 @@
 """Boundaries of sequential tests: the sum of paired differences at which one arm has won.
 
 A pair is one unit of each arm. All tests are one-sided at `error`, know the variance of an outcome,
-and are given the pairs that have come, 1, 2, ..., `pairs`. GAVI and mSPRT come as two-sided
-formulas, which are used at twice the error.
+and look after each pair: 1, 2, ..., `pairs`. The formulas of GAVI and mSPRT are two-sided, so they
+are used at twice the error.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ def allocation_chart(status: Status, history: Sequence[HistoryPoint]) -> Chart:
 
 
 def _progress(status: Status) -> str:
-    """Return what the horizontal axis of a chart counts: units, or stages."""
+    """Return the unit of a chart's horizontal axis: units, or stages."""
     return "Units counted" if status.stage is None else "Stage"
 
 

@@ -24,7 +24,7 @@ ROLE_WORDS = {
     "viewer": "Viewer: reads this dashboard",
     "admin": "Admin: does everything",
 }
-"""What each role may do, for the form."""
+"""Descriptions of the roles, for the form."""
 
 
 async def key_admin(

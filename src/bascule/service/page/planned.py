@@ -50,7 +50,7 @@ class FormAnswer:
 def answer_form(
     typed: Mapping[str, str], whole: bool = False, tried: bool = False, shown: str = ""
 ) -> FormAnswer:
-    """Plan what was typed into the form.
+    """Plan the test that was typed into the form.
 
     Parameters
     ----------

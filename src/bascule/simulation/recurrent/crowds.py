@@ -54,7 +54,7 @@ def tables(nodes: FloatArray, weights: FloatArray) -> FloatArray:
     The nodes fall, and the first is 1; the weights are positive. A column is a term. The rows are
     the nodes, their square roots, and for how many stages without arrivals a term matters; then, of
     a unit that arrives, the standard deviation of each term, the variance that the next stage adds
-    to it, and the standard deviation of what no term accounts for.
+    to it, and the standard deviation of the rest, which no term covers.
     """
     # At age 1 the sum is below 1; additional noise completes the variance of a first outcome.
     joining = weights / nodes

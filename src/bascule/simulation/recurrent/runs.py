@@ -1,8 +1,8 @@
 """Runs with recurring outcomes: every outcome drawn, or units kept as sums of powers.
 
 In worlds with trends, missing outcomes, heavy tails or related arrivals every outcome is drawn. A
-trend adds to all outcomes of a stage; `arrivals` adds to a unit what the trend is at its arrival,
-and the unit keeps it. A unit is counted from its first outcome on, which is never missing; a unit's
+trend adds to all outcomes of a stage; `arrivals` shifts all outcomes of a unit by the value of the
+trend at its arrival. A unit is counted from its first outcome on, which is never missing; a unit's
 average is over the outcomes that came.
 """
 

@@ -276,7 +276,7 @@ class Excluded(BaseModel):
 
 
 class UnitInExperiment(BaseModel):
-    """What is known of a unit in one experiment; `assignment` is None if it was never assigned.
+    """The stored data of a unit in one experiment; `assignment` is None if it was never assigned.
 
     The assignment has the unit's covariates, if the design has any, and `linked` has the other
     names of the same person.
@@ -290,7 +290,7 @@ class UnitInExperiment(BaseModel):
 
 
 class UnitData(BaseModel):
-    """All that is known of a unit."""
+    """All stored data of a unit."""
 
     unit: str
     experiments: list[UnitInExperiment]

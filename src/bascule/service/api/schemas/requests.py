@@ -41,7 +41,7 @@ class MalformedError(InputError):
 
 
 def whole(data: Any) -> Any:
-    """Replace floats without a fraction by integers, as 3.0 by 3: JSON does not distinguish them.
+    """Replace floats without a fraction by integers, such as 3.0 by 3: they are equal in JSON.
 
     >>> whole({"seed": 988.0, "error": 0.05})
     {'seed': 988, 'error': 0.05}
@@ -127,7 +127,7 @@ class Description(Model):
 class NewExperiment(Model):
     """A test to create: its name, its design, what it is about, and whether it starts at once.
 
-    `audience` says who gets in, and `values` what each arm is worth to a program.
+    `audience` says which units get in, and `values` has the value of each arm for programs.
     """
 
     name: Annotated[str, Field(pattern=NAME_PATTERN, max_length=100, examples=["checkout-button"])]
@@ -208,12 +208,13 @@ class UnitToErase(OneUnit):
 class NewOutcome(PlainModel):
     """An outcome of a unit; `id` makes a retry harmless, and `at` is when it happened.
 
-    Outcomes of different metrics may share an id, as the cost, the latency and the quality of one
-    request do. If an earlier outcome with the id has named the unit, later ones need not name it.
+    Outcomes of different metrics may share an id, for example the cost, the latency and the quality
+    of one request. If an earlier outcome with the id has named the unit, later ones need not name
+    it.
 
-    `exposed` is false if the unit did not see its arm, as after a timeout. The outcome counts all
-    the same, for the arm that the unit was given, and is listed. `metric` names the metric that the
-    outcome belongs to; without it, that is the primary one.
+    `exposed` is false if the unit did not see its arm, as after a timeout. The outcome counts
+    nevertheless, for the arm that the unit was given, and is listed. `metric` names the metric of
+    the outcome; without it, the outcome is one of the primary metric.
     """
 
     unit: UnitName | None = Field(None, examples=["user-42"])
@@ -282,8 +283,9 @@ class RolloutRequest(Model):
     """A request for the plan of a guarded rollout, in the terms of `bascule.plan_rollout`.
 
     `ramp` has pairs of a time since the start and the share of the traffic that gets a new version
-    from then on, of several all together. `arms` are their names, the present version first, or
-    their number, 2 if left out. The answer has the `design` and the `audience` to create it with.
+    from then on (all new versions together). `arms` has the names of all versions, the present one
+    first, or their number (2 by default). The answer has the `design` and the `audience` to create
+    the test with.
     """
 
     metrics: list[Metric] = Field(

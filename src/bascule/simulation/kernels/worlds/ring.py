@@ -62,7 +62,7 @@ class Ring(NamedTuple):
     blocks: IntArray
     """A row for each block."""
     pending_clocks: FloatArray
-    """For each pair of arms, what the blocks under way will add to its clock (its information)."""
+    """For each pair of arms, the amount that the blocks under way will add to its clock."""
 
 
 def room_for_ring(length: int, metrics: int, pairs: int) -> Ring:
