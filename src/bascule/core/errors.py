@@ -95,7 +95,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     >>> nearest("reveneu", ["user", "Revenue"])
     'Revenue'
     """
-    lower = {one.lower(): one for one in known}
+    lower = {known_name.lower(): known_name for known_name in known}
     close = get_close_matches(name.lower(), list(lower), n=1, cutoff=LIKENESS)
     return lower[close[0]] if close else None
 

@@ -358,8 +358,8 @@ def make(registry: Registry[Registered], kind: str, given: Mapping[str, Any]) ->
             other_kind
             for other_kind in registry.kinds
             if any(
-                name in (one.flag, one.name)
-                for one in options_of(registry.get(other_kind)).values()
+                name in (option.flag, option.name)
+                for option in options_of(registry.get(other_kind)).values()
             )
         ]
         if owners and name not in own and name not in options_of(registry.get(kind)):

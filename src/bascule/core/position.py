@@ -238,7 +238,10 @@ def _rails(
     rails = Rails(
         numbers,
         [design.metric_designs[which].procedure for which in places],
-        [one and one.procedure for one in (design.harm_designs[which] for which in places)],
+        [
+            harm_design and harm_design.procedure
+            for harm_design in (design.harm_designs[which] for which in places)
+        ],
         [None] * len(places),
         [MetricEvidence(design.metric_designs[which], known[which]) for which in places],
         standings,

@@ -110,7 +110,9 @@ def design_of(request: PlanRequest, rule: Rule) -> Design:
     else:
         # The metrics of a design are measured only if its primary metric is.
         pairs = zip(request.metrics, measured, strict=True)
-        metrics = tuple(replace(metric, measure=its) for metric, its in pairs)
+        metrics = tuple(
+            replace(metric, measure=measure_of_metric) for metric, measure_of_metric in pairs
+        )
     shared: dict[str, Any] = {name: getattr(request, name) for name in SHARED}
     shared["metrics"] = metrics
     return Design(
@@ -158,8 +160,12 @@ def prediction(request: PlanRequest, rule: Rule, equal: bool = False) -> Predict
     even = even_rule(rule)
     if not design_of(request, even).procedure.even:
         return None
-    alike = forecast if even == rule else _without_window(request, even, equal)
-    return None if alike is None else after_even_start(forecast, alike, request.waiting_units)
+    even_forecast = forecast if even == rule else _without_window(request, even, equal)
+    return (
+        None
+        if even_forecast is None
+        else after_even_start(forecast, even_forecast, request.waiting_units)
+    )
 
 
 @lru_cache(maxsize=512)

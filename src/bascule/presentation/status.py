@@ -378,8 +378,8 @@ def detail(status: Status) -> str:
         return spread_words(status)
     if status.leader is None or status.evidence <= 0.0:
         return "No arm is ahead yet."
-    way = f"{whole_percent(status.evidence) or 'less than 1'} %"
-    ahead = f"{status.leader} is ahead, {way} of the way to a decision."
+    share = f"{whole_percent(status.evidence) or 'less than 1'} %"
+    ahead = f"{status.leader} is ahead, {share} of the way to a decision."
     rest = units_to_cap(status)
     if rest is not None:
         return f"{ahead} The test ends after {count(rest)} more units."

@@ -118,9 +118,9 @@ class Simulation(Reported):
         late = self.decision_time > (math.inf if change is None else change.at)
         means_checked = tuple(self._oriented(means) for means in (self.world.end, self.means))
         right = np.where(late, *map(_best, means_checked))
-        apart = np.where(late, *map(self._matters, means_checked))
+        missed = np.where(late, *map(self._matters, means_checked))
         flags: BoolArray = np.where(
-            self.winner == NO_DIFFERENCE, apart, (self.winner != NOBODY) & (self.winner != right)
+            self.winner == NO_DIFFERENCE, missed, (self.winner != NOBODY) & (self.winner != right)
         )
         # A control that stays because all other arms are harmful is not declared the best.
         if self.design.decides == "guardrails":

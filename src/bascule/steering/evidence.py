@@ -131,8 +131,8 @@ def _folded(
     before = state.latest_once
     if before.out:
         out = still_compared(design, before, counts_after_decision(state)).out
-        none = ArmStatistics()
-        sums = [tuple(none if i in out else arm for i, arm in enumerate(arms)) for arms in sums]
+        no_units = ArmStatistics()
+        sums = [tuple(no_units if i in out else arm for i, arm in enumerate(arms)) for arms in sums]
     first, *others = sums
     after = fold_block(design, before, first, metrics=others, is_held=counts_after_decision(state))
     state = with_latest(state, after)._replace(folding=Folding(after.units))

@@ -297,7 +297,7 @@ class _Run:
 
     def _check_ratio(self, blocks: Sequence[CountedPart]) -> None:
         """Raise `InputError` if the units of the arms do not match the shares in force."""
-        seen, arms = None, self.test.design.arms
+        total, arms = None, self.test.design.arms
         for block in blocks:
             # An arm with a share of 0 can only be served from caches, and is not compared.
             block_shares = [block.shares.get(arm, 0.0) for arm in arms]
@@ -308,10 +308,10 @@ class _Run:
             part = AllocationStatistics.of_counts(
                 units, [share / sum(block_shares) for share in block_shares]
             )
-            seen = part if seen is None else seen + part
-        if seen is None or not (check := allocation_any_time(seen, RATIO_LEVEL)).flagged:
+            total = part if total is None else total + part
+        if total is None or not (check := allocation_any_time(total, RATIO_LEVEL)).flagged:
             return
-        pairs = zip(arms, seen.observed, seen.expected, strict=True)
+        pairs = zip(arms, total.observed, total.expected, strict=True)
         listed = "; ".join(f"{arm} {got:,} of {expected:,.0f}" for arm, got, expected in pairs)
         raise InputError(
             "exposures",

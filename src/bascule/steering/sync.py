@@ -93,13 +93,13 @@ def _rows(source: Source, columns: QueryColumns) -> list[dict[str, Any]]:
     """Return unit, value, time and id of a query's rows; raise `InputError` if one is missing."""
     with connections(MEMORY) as opened, one_line():
         (table,) = open_tables(opened, [source])
-        there = list(table.columns)
-        name = named("id", columns.id, there)
-        unit = _column("unit", columns.unit, [column for column in there if column != name])
-        time = _column("time", columns.time, there)
+        names = list(table.columns)
+        name = named("id", columns.id, names)
+        unit = _column("unit", columns.unit, [column for column in names if column != name])
+        time = _column("time", columns.time, names)
         values = {}
         if columns.value is not None:
-            values["value"] = table[named("value", columns.value, there)].cast("float64")
+            values["value"] = table[named("value", columns.value, names)].cast("float64")
         rows = run(
             table.select(
                 unit=table[unit].cast("string"),

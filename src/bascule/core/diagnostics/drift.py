@@ -100,12 +100,12 @@ def join(units: FloatArray, needed: float) -> list[int]:
     >>> join(np.array([4.0, 7.0, 2.0, 9.0, 1.0]), 10.0)
     [0, 2]
     """
-    starts, held, begin = [], 0.0, 0
+    starts, units_so_far, begin = [], 0.0, 0
     for period, count in enumerate(units.tolist()):
-        held += count
-        if held >= needed:
+        units_so_far += count
+        if units_so_far >= needed:
             starts.append(begin)
-            held, begin = 0.0, period + 1
+            units_so_far, begin = 0.0, period + 1
     return starts
 
 
@@ -246,16 +246,16 @@ def late_outcomes(
         raise invalid("late must have the same periods and arms as prompt")
     pooled = Cells(*(a + b for a, b in zip(prompt_cells, late_cells, strict=True)))
     weights = prompt_cells.units * late_cells.units / np.maximum(pooled.units, 1.0)
-    apart = late_cells.totals / np.maximum(
-        late_cells.units, 1.0
-    ) - prompt_cells.totals / np.maximum(prompt_cells.units, 1.0)
+    gaps = late_cells.totals / np.maximum(late_cells.units, 1.0) - prompt_cells.totals / np.maximum(
+        prompt_cells.units, 1.0
+    )
     # Variance of the difference if the late outcomes of each cell were drawn at random from it.
     variance = float(np.sum(weights * variances_of(*pooled)))
     smaller = min(prompt_cells.units[weights > 0.0].sum(), late_cells.units[weights > 0.0].sum())
     if variance <= (FEWEST_HITS if pooled.zero_or_one else 0.0) or smaller < FEWEST_UNITS:
         message = "too few outcomes came late to tell whether they differ from prompt ones"
         return Diagnostic("late outcomes", 0.0, 1.0, level, "fixed time", message)
-    difference = float(np.sum(weights * apart))
+    difference = float(np.sum(weights * gaps))
     z = difference / math.sqrt(variance)
     p_value = normal_tails(z)
     if p_value <= level:

@@ -246,12 +246,12 @@ def power_of_each(power: float, rivals: int, correlation: float) -> float:
 def _futility_factor(power: float, constant: float, futility: float) -> float:
     """Return the factor on the reach that keeps the power although futile tests end early."""
     without = reach_for(power, constant)
-    far = 2.0 * without
+    largest = 2.0 * without
 
     def crossed(reach: float) -> float:
         return _carried(reach, constant, futility)
 
-    return solved(crossed, power, without, far) / without
+    return solved(crossed, power, without, largest) / without
 
 
 def _carried(reach: float, constant: float, futility: float) -> float:

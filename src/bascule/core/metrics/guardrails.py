@@ -122,7 +122,11 @@ def holding(design: Design, statistics: Statistics) -> list[tuple[str, Design, S
     rows = [("", design, statistics)] if has_primary_say(design) else []
     known = statistics.metrics or empty_metrics(design)
     listed = zip(design.metrics, design.metric_designs, known, strict=True)
-    return rows + [(metric.name, own, its) for metric, own, its in listed if metric.is_guardrail]
+    return rows + [
+        (metric.name, metric_design, metric_statistics)
+        for metric, metric_design, metric_statistics in listed
+        if metric.is_guardrail
+    ]
 
 
 def held_words(design: Design, statistics: Statistics, arm: int) -> tuple[str, ...]:
@@ -130,8 +134,8 @@ def held_words(design: Design, statistics: Statistics, arm: int) -> tuple[str, .
     units = [arm_statistics.units for arm_statistics in statistics.arms]
     return tuple(
         f"missing values{f' of {name}' if name else ''}: {why}"
-        for name, own, shown in holding(design, statistics)
-        for why in coverage.held(own, shown, units, arm)
+        for name, metric_design, metric_statistics in holding(design, statistics)
+        for why in coverage.held(metric_design, metric_statistics, units, arm)
     )
 
 

@@ -184,8 +184,8 @@ def copy_rows(
     replaced = [(names.index(name), new) for name, new in given.items()]
     parameters = {} if column is None else {"value": value}
     result = source.execute(asked, parameters, execution_options={"stream_results": True})
-    for some in result.partitions(ROWS_AT_ONCE):
-        rows = [list(row) for row in some]
+    for batch in result.partitions(ROWS_AT_ONCE):
+        rows = [list(row) for row in batch]
         _check_texts(table, names, rows)
         for place, new in replaced:
             for row in rows:

@@ -148,8 +148,8 @@ def evaluations_of_unit(
     with store.reading() as connection:
         # A linked name has the arm of the name it is linked to, even if it had another before.
         rows = [*fetch(connection, _ARMS, unit), *fetch(connection, _LINKED_ARMS, unit)]
-        for number, one in by_number.items():
-            names = one.loaded.state.names
+        for number, summary in by_number.items():
+            names = summary.loaded.state.names
             if names.key:
                 # The unit may have been erased from this experiment before it was counted.
                 units = Rows(connection, number)

@@ -185,7 +185,9 @@ class Store(ErasableStore):
         """Return the experiment of that name."""
         with self.reading() as connection:
             number = number_of(connection, name)
-            known = () if number is not None else [one.name for one in all_experiments(connection)]
+            known = (
+                () if number is not None else [entry.name for entry in all_experiments(connection)]
+            )
         if number is None:
             raise gone(name, known)
         return Experiment(self, number, name)

@@ -260,9 +260,9 @@ def _allocation(connection: Connection, stored: Loaded) -> AllocationStatistics 
     allocation, log, first = AllocationStatistics.empty(arms), Rows(connection, stored.id), 0
     while rows := log.assigned_from(first, READ_AT_ONCE):
         first = rows[-1].number + 1
-        some = [row.arm for row in rows if row.deal is not None]
-        if some:
-            allocation += AllocationStatistics.of(some, list(islice(wanted, len(some))))
+        assigned = [row.arm for row in rows if row.deal is not None]
+        if assigned:
+            allocation += AllocationStatistics.of(assigned, list(islice(wanted, len(assigned))))
     return allocation
 
 

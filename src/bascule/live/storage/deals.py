@@ -112,7 +112,9 @@ def with_blocks(under_way: UnderWay, largest: tuple[int, int], count: int) -> Un
     """
     blocks = {(arm, units): count for arm, units, count in under_way}
     blocks[largest] = blocks.get(largest, 0) + count
-    return tuple((*key, its) for key, its in sorted(blocks.items()) if its)
+    return tuple(
+        (*key, blocks_of_kind) for key, blocks_of_kind in sorted(blocks.items()) if blocks_of_kind
+    )
 
 
 def is_struck(struck: Struck, arm: int, slot: int) -> bool:

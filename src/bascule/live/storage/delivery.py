@@ -70,10 +70,10 @@ def check_places(connection: Connection, name: str, delivery: Delivery) -> None:
     if connection.dialect.name != "sqlite":
         execute(connection, _LOCK, ())
     for other, audience in _others(connection):
-        its = audience.layer
-        if its is None or its.name != layer.name:
+        other_layer = audience.layer
+        if other_layer is None or other_layer.name != layer.name:
             continue
-        if any(a < d and c < b for a, b in layer.slots for c, d in its.slots):
+        if any(a < d and c < b for a, b in layer.slots for c, d in other_layer.slots):
             raise InputError(
                 "layer",
                 f"{name} and {other} have units of layer {layer.name!r} in common: stop one of the "

@@ -186,11 +186,13 @@ def _misleading(request: PlanRequest, usual: World) -> tuple[World, tuple[float,
     """Return a world in which the best arm converts later than others, and the delays in days."""
     units = request.delay_units
     assert units is not None
-    late, soon = units * LATER, units / LATER
-    events = tuple(late if mean == request.best else soon for mean in request.means)
+    mean_delay_best, mean_delay_others = units * LATER, units / LATER
+    events = tuple(
+        mean_delay_best if mean == request.best else mean_delay_others for mean in request.means
+    )
     world = replace(usual, delay=Delay(request.waiting_units, events=events))
     days = request.traffic.days_until
-    return world, (days(late).item(), days(soon).item())
+    return world, (days(mean_delay_best).item(), days(mean_delay_others).item())
 
 
 PaceName = Literal["fastest", "balanced", "cheapest"]

@@ -178,15 +178,17 @@ def closer(rule: Rule, tried: Iterable[Rule]) -> tuple[Rule, ...]:
     """
     if rule.knob is None:
         return ()
-    here = rule.knob.value
+    present = rule.knob.value
     values = [
         other_rule.knob.value
         for other_rule in tried
         if other_rule.knob and even_rule(other_rule) == even_rule(rule)
     ]
-    below = max((value for value in values if value < here), default=here)
-    above = min((value for value in values if value > here), default=here)
-    return tuple(rule.with_knob(new) for new in (*_between(below, here), *_between(here, above)))
+    below = max((value for value in values if value < present), default=present)
+    above = min((value for value in values if value > present), default=present)
+    return tuple(
+        rule.with_knob(new) for new in (*_between(below, present), *_between(present, above))
+    )
 
 
 def _between(low: float, high: float) -> list[float]:

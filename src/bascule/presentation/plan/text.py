@@ -305,7 +305,7 @@ def signal_words(plan: Plan) -> str:
     if saving is None:
         return ""
     unit, used = plan.request.cost_unit, plan.request.early_signals is not None
-    late, soon = map(duration, saving.delays)
+    delay_best, delay_others = map(duration, saving.delays)
     off = "Early signals are off (set `early_signals` to auto)"
     first = "Early signals are used" if used else off
     lost = f"{amount(saving.alike.cost.mean)} {unit} lost in {saving.alike.days.mean:.1f} days"
@@ -314,7 +314,8 @@ def signal_words(plan: Plan) -> str:
     return (
         f"{first}: with them{tilt} {lost}, without them {amount(saving.without.cost.mean)} in "
         f"{saving.without.days.mean:.1f}; {amount(saving.later.cost.mean)} if conversions of the "
-        f"better arm come after {late} and others after {soon}. The error holds in any case."
+        f"better arm come after {delay_best} and others after {delay_others}. "
+        "The error holds in any case."
     )
 
 

@@ -88,9 +88,9 @@ def effect_charts(status: Status, history: Sequence[HistoryPoint], amounts: Amou
         mine, rival = pair if effect is None else (effect.first, effect.second)
         # With many arms a point lists only some pairs, and another arm may have led at that time.
         rows = tuple(
-            _effect_row(point, then, mine, amounts)
+            _effect_row(point, effect_then, mine, amounts)
             for point in history
-            if (then := _of_pair(point.effects, pair)) is not None
+            if (effect_then := _of_pair(point.effects, pair)) is not None
         )
         charts.append(
             Chart(

@@ -140,20 +140,20 @@ def cost_of(
         (lost(unit).capitalize(), "this test", "even split"),
         (f"{so_far}, same units", amount(status.cost), amount(status.even_cost)),
     ]
-    whole = _whole_costs(design, status, turns, even)
-    if whole is None:
+    totals = _whole_costs(design, status, turns, even)
+    if totals is None:
         unknown = f" {no_forecast_words(status)}" if status.is_open else ""
         said = f"The same units, split evenly, {_compared(status, unit)}.{unknown}"
         return Table(tuple(rows), strong=(0,)), said
-    rows.append(("Until each test's own decision", amount(whole[0]), amount(whole[1])))
+    rows.append(("Until each test's own decision", amount(totals[0]), amount(totals[1])))
     costs = "cost" if status.decision is not None else "is expected to cost"
     said = (
-        f"This test {costs} {amount(whole[0])} {unit} in all, and an even split "
-        f"{amount(whole[1])} until its own decision: {compared(*whole)}."
+        f"This test {costs} {amount(totals[0])} {unit} in all, and an even split "
+        f"{amount(totals[1])} until its own decision: {compared(*totals)}."
     )
     if status.is_open:
         said += " The proportion is that of the forecasts under Speed and cost."
-    if status.is_open and as_shown(whole[1]) < as_shown(status.even_cost):
+    if status.is_open and as_shown(totals[1]) < as_shown(status.even_cost):
         said += " An even split would be expected to have ended by now."
     return Table(tuple(rows), strong=(0,)), said
 

@@ -176,7 +176,7 @@ def futile(
     if limits.futility == 0.0:
         return np.zeros(clocks.shape[1], bool)
     room = limits.futile_room(clocks)
-    hopeless = pairs.by_arm(*(-far > room for far in beyond))
+    hopeless = pairs.by_arm(*(-excess > room for excess in beyond))
     rivals = active[pairs.rivals]
     return np.asarray(~(active & ~(hopeless & rivals).any(axis=1)).any(axis=0))
 

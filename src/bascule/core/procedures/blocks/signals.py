@@ -126,13 +126,13 @@ def judge_delays(delays: Rows, arms: Rows, count: int, slack: float) -> int:
                     mine = 1.0 - delays[i][DELAY] / delays[i][EVENTS] / WINDOW_PARTS
                     theirs = 1.0 - delays[j][DELAY] / delays[j][EVENTS] / WINDOW_PARTS
                     middle = max(0.5 * (mine + theirs), 1.0 / WINDOW_PARTS)
-                    apart = abs(mine - theirs) / middle
+                    difference = abs(mine - theirs) / middle
                     error = _variance(delays[i]) / delays[i][EVENTS]
                     error += _variance(delays[j]) / delays[j][EVENTS]
-                    around = DEVIATIONS * math.sqrt(error) / WINDOW_PARTS / middle
-                    if apart - around > slack:
+                    doubt = DEVIATIONS * math.sqrt(error) / WINDOW_PARTS / middle
+                    if difference - doubt > slack:
                         judged = DIFFERENT
-                    elif apart + around > slack and judged == ALIKE:
+                    elif difference + doubt > slack and judged == ALIKE:
                         judged = UNKNOWN
     return judged
 

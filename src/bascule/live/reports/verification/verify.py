@@ -318,8 +318,12 @@ class _UnitLog:
         if self._ahead.once.metrics or state.once.metrics:
             ahead = self._ahead.once.metrics or empty_metrics(design)
             metrics = tuple(
-                replace(ahead[number], lacking=its.lacking) if number in places else its
-                for number, its in enumerate(state.once.metrics or empty_metrics(design))
+                replace(ahead[number], lacking=metric_statistics.lacking)
+                if number in places
+                else metric_statistics
+                for number, metric_statistics in enumerate(
+                    state.once.metrics or empty_metrics(design)
+                )
             )
         opened = (
             (self._ahead if number in places else state).block.metrics[number]
