@@ -126,7 +126,7 @@ def test_an_experiment_moves_to_another_store(
             *(entry["action"] for entry in entries),
             "import",
         ]
-        with pytest.raises(bs.InputError, match="has button, other: say which one"):
+        with pytest.raises(bs.InputError, match="file are button, other: say which one"):
             store.import_experiment(tmp_path / "all.db")
         store.import_experiment(tmp_path / "all.db", experiment="other")
         test.assign("more")

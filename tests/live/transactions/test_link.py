@@ -91,7 +91,7 @@ def test_a_damaged_test_and_a_deleted_one_keep_no_other_from_being_linked(
         with pytest.raises(bs.InputError, match="test-0 cannot be read, so nothing was erased"):
             store.erase("user")
         assert store.get("test-1").assignment("user") is not None
-        with pytest.raises(bs.InputError, match="test-0 cannot be read, so what it knows"):
+        with pytest.raises(bs.InputError, match="test-0 cannot be read, so its data"):
             store.unit_data("user")
         assert store.unit_data("user", ["test-1"])["experiments"][0]["experiment"] == "test-1"
 
