@@ -281,3 +281,16 @@ def test_probabilities_of_each_arm_are_asked_about_and_one_of_three_arms_is_no_a
     three = LOG.assign(arm=np.take(["a", "b", "c"], RNG.integers(3, size=N)), propensity=share)
     found = bs.analyze(three)
     assert any(note.startswith("propensity seems to be") for note in found.notes)
+
+
+def test_the_export_of_a_ratio_is_read_as_one_from_its_outcomes_alone() -> None:
+    """Its rows have numerators in `value` and denominators in `per`, and each has its arm."""
+    arms = [("a", 2.0, 1.0), ("a", 4.0, 5.0), ("b", 3.0, 2.0), ("b", 6.0, 4.0)] * 20
+    rows = [(f"u{i}", *arm, f"e{i}") for i, arm in enumerate(arms)]
+    outcomes = pd.DataFrame(rows, columns=["unit", "arm", "value", "per", "id"])
+    outcomes["at"] = outcomes["received"] = "2026-01-01T00:00:00+00:00"
+    found = bs.analyze(outcomes)
+    assert [arm.mean for arm in found.arms] == [1.0, 1.5]
+    assignments = outcomes[["unit", "arm"]].assign(time=outcomes["at"])
+    with pytest.raises(bs.InputError, match="assignments do not go with the export of a ratio"):
+        bs.analyze(outcomes, assignments=assignments)

@@ -19,7 +19,7 @@ from bascule.analysis.log.units import entries_of
 from bascule.analysis.request import Request
 from bascule.analysis.source.places import Unreadable, run
 from bascule.core.approximate import exactly
-from bascule.core.errors import invalid
+from bascule.core.errors import InputError, invalid
 
 EXPORTED = {"unit", "arm", "value", "at", "received", "id"}
 """Columns of the outcomes that `bascule experiment export` writes, besides `per` for ratios."""
@@ -85,7 +85,7 @@ def read_log(
     alone = assignments is None
     arm_table = events if alone else assignments
     if asked.design is None and asked.assigned == Assigned():
-        metric = _of_export(metric, events)
+        metric = _of_export(metric, events, alone=alone)
     counts_rows = metric.per == PER_ROW and PER_ROW not in events.columns
     per = PER_ROW if counts_rows else column(events, "per", metric.per)
     used = used or recognised(events, assignments, asked, metric, per=per)
@@ -208,11 +208,22 @@ def _assigned_unit(assignments: Any, stated: str | None, unit: str | None, arm: 
     return likely[0]
 
 
-def _of_export(metric: LogMetric, events: Any) -> LogMetric:
-    """Return the metric with its denominator if the log is the export of a ratio."""
+def _of_export(metric: LogMetric, events: Any, *, alone: bool) -> LogMetric:
+    """Return the metric with its denominator if the log is the export of a ratio.
+
+    Raise an error if it is not `alone`: ratios are not counted from two tables.
+    """
     is_ratio = set(events.columns) >= EXPORTED | {"per"}
     is_plain = metric in (LogMetric(goal=metric.goal), LogMetric("value", goal=metric.goal))
-    return replace(metric, per="per") if is_ratio and is_plain else metric
+    if not (is_ratio and is_plain):
+        return metric
+    if not alone:
+        raise InputError(
+            "assignments",
+            "assignments do not go with the export of a ratio, in which every row has its arm and "
+            "a unit without rows changes no ratio: leave them out",
+        )
+    return replace(metric, per="per")
 
 
 def _both_times(asked: Asked, times: Times, assignments: Any, arm: str) -> tuple[Times, Times]:
