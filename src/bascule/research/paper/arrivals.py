@@ -1,8 +1,8 @@
 """Simulations in which units' arrival times are correlated with their outcomes.
 
-Units that come early are worse, in both arms alike: each unit's own mean has `SIZE exp(-t / SPAN)`
-added, t its stage of arrival. A rule that moves units from one arm to the other gives its arms
-units of different times, and takes that for a difference between the arms.
+Units that come early are worse, equally in both arms: `SIZE exp(-t / SPAN)` is added to the own
+mean of a unit that arrives at stage t. If a rule moves units from one arm to the other, its arms
+have units of different times, and the rule mistakes this for a difference between the arms.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def winners(rule: Rule, runs: int, seed: int) -> IntArray:
 
 @lru_cache(maxsize=4)
 def winners_in_blocks(runs: int, seed: int) -> IntArray:
-    """Return what `winners` does for tilted blocks, which use each unit's first outcome only."""
+    """Return the same as `winners` for tilted blocks, which use only each unit's first outcome."""
     first_outcome = math.hypot(OUTCOME.sigma_unit, OUTCOME.sigma_noise)
     design = Design(
         ARMS, Gaussian(first_outcome), BLOCKS, error=DELTA, sides=1, max_units=MOST_UNITS

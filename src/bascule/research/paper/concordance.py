@@ -1,4 +1,4 @@
-"""The concordance: for each result of the paper, where bascule has it.
+"""The concordance: for each result of the paper, its place in bascule.
 
 The table is `concordance.toml`. `bascule paper --list` prints it, and docs/research/concordance.md
 is made from it. The numbers of theorems, lemmas and equations are those of the AISTATS text, in
@@ -24,11 +24,11 @@ class Entry:
     """A place of the paper, with the functions, pages and claims about it.
 
     - `place`: section, theorem, equation, algorithm, figure or remark
-    - `subject`: what it is about, in a few words
-    - `functions`: dotted names of what computes it
-    - `page`: the page of the documentation with its proof, or with what is said of it
+    - `subject`: its subject in a few words
+    - `functions`: dotted names of the functions that compute it
+    - `page`: the page of the documentation with its proof, or with a remark on it
     - `claims`: names of the claims that are judged
-    - `command`: what shows it
+    - `command`: the command that shows it
     """
 
     place: str

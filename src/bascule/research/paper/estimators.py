@@ -1,9 +1,9 @@
 """Comparison of the mean of means and the total mean, after a wait and along runs of UCB-MM.
 
-Where the ages of an arm's units do not depend on their outcomes, the variance of a mean with shares
+If the ages of an arm's units do not depend on their outcomes, the variance of a mean with shares
 `s_u` is `sigma_unit^2 sum s_u^2 + sigma_noise^2 sum s_u^2 / age_u`. With equal shares the first sum
 is one over the number of units. With shares in proportion to age it is one over the number of
-*effective* units, `(sum of ages)^2 / (sum of their squares)`, as if only these had been asked.
+*effective* units, `(sum of ages)^2 / (sum of their squares)`, as if only these had been observed.
 """
 
 from __future__ import annotations

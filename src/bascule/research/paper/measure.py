@@ -1,7 +1,7 @@
 """Simulations that figures and claims of the paper need, with the results of every run.
 
-All points draw from the same seed, so run k of one can be set against run k of another; whatever
-they share is then in the standard error of their difference.
+All points draw from the same seed, so run k of one point can be compared with run k of another; the
+standard error of their difference takes the common randomness into account.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ class FigureCell:
 
     @property
     def rule(self) -> str:
-        """The name of the rule, followed by what sets this point apart."""
+        """The name of the rule, followed by the text that distinguishes this point."""
         return f"{self.design.rule.label}{self.other}"
 
     def runs(self, runs: int) -> int:
-        """Return how many of the runs asked for this point gets."""
+        """Return how many of the requested runs this point gets."""
         return part_of(runs, self.part)
 
 
@@ -121,7 +121,8 @@ def measure(
 ) -> Measurements:
     """Simulate all points, and return their measurements.
 
-    `progress` is called with the rule, the runs done in all, `before` of them earlier, and `total`.
+    `progress` is called with the rule, the number of all finished runs (`before` of them earlier),
+    and `total`.
     """
     measured: dict[tuple[str, float], Simulation] = {}
     for point in points:

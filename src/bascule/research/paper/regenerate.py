@@ -125,9 +125,9 @@ def regenerate(
 ) -> Regenerated:
     """Write the paper's figures, their tables and the verdicts on its claims into a folder.
 
-    `progress` is called with what is being done and how many runs of how many are finished. The
-    claims are written last and those of an earlier time are removed first, so that a folder with
-    claims is a complete one.
+    `progress` is called with the title of the step, the number of finished runs and their total.
+    The claims are written last and earlier ones are removed first, so that a folder with claims is
+    complete.
     """
     runs = checks.whole("runs", runs, 2, "standard errors need two; the paper has 1000")
     seed = checks.whole("seed", seed, 0, "any whole number from 0 on")

@@ -24,7 +24,7 @@ NEAR_UCB = UCB(1.1)
 NEAR_PART = 20
 
 UCB_MM, UCB_PART, UCB_CAP = UCB(1.0), 20, 20_000
-"""UCB-MM itself, with fewer runs and a cap, since it has no bound on its decision time."""
+"""UCB-MM itself, with fewer runs and a cap, because its decision time has no bound."""
 
 SPREAD_RULE = UCB(4)
 """Rule that is also simulated with either spread doubled."""

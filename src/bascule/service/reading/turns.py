@@ -1,4 +1,4 @@
-"""The order of requests: those about units first, and fair turns at everything exclusive."""
+"""The order of requests: those about units first, and fair turns of callers at the rest."""
 
 from __future__ import annotations
 

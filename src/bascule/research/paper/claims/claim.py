@@ -1,4 +1,4 @@
-"""A claim of the paper with what was measured, and the pages that list all claims."""
+"""A claim of the paper with its measurements, and the pages that list all claims."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from bascule.simulation import Estimate
 Verdict = Literal["holds", "not contradicted", "does not hold", "not shown"]
 """The verdict on a claim from the measurements.
 
-- "holds": they show it, or it was computed
-- "not contradicted": they agree with it, and could not show it: a probability of 1e-9 needs more
-  runs than anyone has
-- "does not hold": they show the opposite
-- "not shown": more runs can show it or its opposite
+- "holds": the measurements show it, or it was computed
+- "not contradicted": they agree with it, but could not show it, because a probability of 1e-9, for
+  example, needs more runs than are practical
+- "does not hold": the measurements show the opposite
+- "not shown": more runs could show it or its opposite
 """
 
 Reading = Literal["printed", "corrected", "ours"]
@@ -68,8 +68,8 @@ class Finding:
     - `measured`: the numbers
     - `rule`: how they are judged
     - `verdict`: the result
-    - `detects`: the alternative that so many runs would have noticed
-    - `runs`: the fewest runs behind any number that is judged; None where it is computed
+    - `detects`: the alternative that this number of runs would have noticed
+    - `runs`: the fewest runs behind any number that is judged; None if it is computed
     """
 
     measured: tuple[Measured, ...]
@@ -93,7 +93,7 @@ class Claim:
     - `id`: its name
     - `section`: the section of the paper that makes it
     - `statement`: the statement in a sentence
-    - `finding`: what the measurements say
+    - `finding`: the result of the measurements
     - `reading`: whether it is judged as printed, as corrected, or in our reading
     """
 

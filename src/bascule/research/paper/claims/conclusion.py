@@ -31,7 +31,8 @@ LEVELS = (4.0, 12.0)
 
 EXACT, INFLATED = UCB(1.0), (UCB(1.05), UCB(1.2), UCB(1.5), UCB(2))
 CAP = {4.0: 150_000, 12.0: 500_000}
-"""Cap on the units of runs without inflation, at each log(1/delta); UCB_1.05 needs far fewer."""
+"""Cap on the units of runs without inflation, at each log(1/delta); UCB_1.05 needs far fewer
+units."""
 INFLATED_PART, EXACT_PART = 4, 20
 
 OVERSTATED = (1.0, 1.2, 1.5, 2.0)
@@ -39,7 +40,7 @@ OVERSTATED = (1.0, 1.2, 1.5, 2.0)
 OVERSTATED_LEVEL = 4.0
 
 ARRIVALS_PART = 10
-"""The runs asked for are divided by this number for arrivals that depend on outcomes."""
+"""The requested number of runs is divided by this number if arrivals depend on outcomes."""
 
 
 def _overstated(factor: float) -> str:

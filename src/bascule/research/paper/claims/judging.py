@@ -1,7 +1,7 @@
 """Verdicts from simulated runs: orders of rules, ratios, and bounds on shares of runs.
 
-A claim holds when the runs show it, and does not hold when they show the opposite. Beside each
-verdict stands the alternative that as many runs would have noticed with probability `POWER`.
+A claim holds when the runs show it, and does not hold when they show the opposite. Each verdict
+comes with the alternative that this number of runs would have noticed with probability `POWER`.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ MARGIN = 3.0
 """Standard errors from which on a difference counts, with many runs and a single comparison."""
 
 CLEAR = 2.0
-"""Standard errors by which a difference must exceed 0 at each point: a point that leaves an order
-open would make the verdict depend on the seed."""
+"""Standard errors by which a difference must exceed 0 at each point, because with a point of
+unclear order the verdict would depend on the seed."""
 
 TAIL = math.erfc(MARGIN / math.sqrt(2.0)) / 2
 """The probability that a difference exceeds `MARGIN` standard errors by chance."""
 
 MOST_RUNS = 100_000
-"""Largest practical number of runs; what these cannot show counts as not showable."""
+"""Largest practical number of runs; a claim that these cannot show counts as not showable."""
 
 POWER = 0.9
 """The probability of detecting the alternative that is reported beside a verdict."""
@@ -173,7 +173,7 @@ def ordered(
 ) -> Finding:
     """Judge a claim that rules are ordered by regret, decision time or both.
 
-    All pairs must show it, at those points of the grid where the theorems say anything.
+    All pairs must show it, at the points of the grid at which the theorems' bound is not trivial.
     """
     judged_at = [level for level in grid if theorems_speak(level)]
     levels = ", ".join(f"{level:g}" for level in judged_at)
@@ -329,7 +329,7 @@ def at_most(count: int, runs: int, share: float) -> float:
 def keeping(promises: Sequence[Promise], title: str) -> Finding:
     """Judge a claim that in no cell more runs violate a bound than is allowed.
 
-    Cells in which every share is allowed promise nothing and are left out.
+    Cells for which every share is allowed have no bound to judge and are left out.
     """
     looks = sum(promise.allowed < 1.0 for promise in promises)
     cells = [

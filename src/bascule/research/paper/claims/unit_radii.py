@@ -1,8 +1,8 @@
 """The paper's claims about radii in the unit setting: how many units an arm needs, computed.
 
 An arm needs the n units at which its radius is half the gap. The noise enters Algorithm 2's radius
-twice: as a variance, whose part in n is what the paper counts as additional units, and inside the
-logarithm, where more of it means fewer units. docs/research/two-estimators.md has the algebra.
+twice: as a variance, whose part of n the paper counts as additional units, and inside the
+logarithm, where more noise means fewer units. docs/research/two-estimators.md has the algebra.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FAR, FURTHEST = 1e4, 1e10
 
 SOME_UNITS = 100
 NOISES = (1.0, 2.0)
-"""Standard deviations of the noise, where that between units is 1."""
+"""Standard deviations of the noise, if the standard deviation between units is 1."""
 
 HALF_GAP, SMALL_GAP = GAP / 2, GAP / 10
 

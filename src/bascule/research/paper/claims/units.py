@@ -45,7 +45,7 @@ from bascule.theory import mean_path
 LAST = GRID[-1]
 
 NEGLIGIBLE = 0.1
-"""A change is negligible beside another one up to this share of it."""
+"""Largest ratio of a change to another change at which the first is negligible."""
 
 LONGEST = 450.0
 """Largest log(1/delta) that is tried: its delta is not too small for a design."""

@@ -55,7 +55,7 @@ PANELS: tuple[tuple[Quantity, str, str], ...] = (
 class Curves:
     """The curves of a figure: one for each rule, over a grid of log(1/delta).
 
-    `arms` says in the title what the arms are.
+    `arms` describes the arms in the title.
     """
 
     arms: str

@@ -1,7 +1,7 @@
 """Figure 2: the two kinds of intervals of UCB_alpha, before and at the decision.
 
-The wide intervals `mean +- alpha * radius` say who gets the next unit, which keeps their upper
-ends level; the narrow ones `mean +- radius` decide, as soon as they part.
+The wide intervals `mean +- alpha * radius` determine which arm gets the next unit, so their upper
+ends stay level; the narrow ones `mean +- radius` decide as soon as they no longer overlap.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Figure 3: units, stages and outcomes of one run, drawn as a triangle.
 
 Each row is a unit, each column a stage. A unit joins an arm and gives an outcome at every stage
-from then on. Beside the triangle: how much each unit counts in the two estimators of the paper.
+from then on. Beside the triangle are the shares of each unit in the two estimators of the paper.
 """
 
 from __future__ import annotations
