@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,6 +61,16 @@ def test_a_rate_cannot_fall_by_more_than_all_of_it() -> None:
     design = bs.Design(["a", "b"], bs.Bernoulli(), bs.UCB(2, radius="mixture"), sides=1)
     (found,) = _found(design, _seen((4000, 400.0, 400.0), (30, 0.0, 0.0)))
     assert found.lift_low == -1.0
+
+
+@pytest.mark.parametrize("outcome", [bs.Numeric(), bs.Ratio(), bs.Gaussian(1)], ids=repr)
+def test_the_lift_of_a_planned_test_has_one_level_from_the_start(outcome: Any) -> None:
+    design = bs.Design(["a", "b"], outcome, bs.Tilt(3, effect=0.5, power=0.9))
+    empty = Statistics.empty(2)
+    said = bs.progress.effects(design, empty)
+    (found,) = contrasts(design, said, empty.arms[0], None, lifts(design, empty, said))
+    assert found.lift_error == found.error
+    assert (found.lift, found.lift_low, found.lift_high) == (None, -math.inf, math.inf)
 
 
 @pytest.mark.parametrize(("units", "lift"), [(4000, -1.0), (40, None)])

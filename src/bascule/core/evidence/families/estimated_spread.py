@@ -292,8 +292,10 @@ def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Difference:
 
 def lift(pair: Row, difference: Bounds, relative: float, params: Params) -> Bounds | None:
     """Return the bounds of the lift of the second arm over the first, or the reverse if -1."""
-    if params.reach == 0.0 or params.direction == 0.0 or pair[CLOCK] == 0.0:
+    if params.reach == 0.0 or params.direction == 0.0:
         return None
+    if pair[CLOCK] == 0.0:
+        return -math.inf, math.inf
     first = params.direction * pair[LEVEL] / pair[CLOCK]
     second = first - params.direction * pair[TOTAL] / pair[CLOCK]
     return (
