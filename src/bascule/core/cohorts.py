@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
@@ -112,6 +113,9 @@ class CohortStatistics:
     >>> (half + other).arms[1]
     ArmCohorts(cohorts=(Cohort(outcomes=1, units=2, total=5.0),))
     """
+
+    metrics: ClassVar[tuple[()]] = ()
+    """Tests with recurring outcomes have no other metrics."""
 
     arms: tuple[ArmCohorts, ...]
     stage: int = 0

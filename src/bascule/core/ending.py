@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import Literal, TypeVar
 
 from bascule.core.approximate import error_words, percent, size
-from bascule.core.cohorts import CohortStatistics
 from bascule.core.course import fits, is_past
 from bascule.core.design import Design
 from bascule.core.errors import invalid
@@ -22,7 +21,7 @@ from bascule.core.progress import decision, declared_error
 from bascule.core.statistics import Statistics
 from bascule.core.types import NOBODY
 
-Seen = TypeVar("Seen", Statistics, CohortStatistics)
+Seen = TypeVar("Seen", bound=AnyStatistics)
 
 EndKind = Literal["winner", "no difference", "undecided"]
 

@@ -168,7 +168,7 @@ def position_of(
         arms[arm][ACTIVE] = 0.0
     for arm in statistics.removed:
         marks[REMOVED][arm] = 1
-    guarded = isinstance(statistics, Statistics) and may_hold(design)
+    guarded = may_hold(design)
     if calendar is not None:
         test[HELD] = calendar.held
         out = statistics.out if calendar.kept is None else calendar.kept | statistics.removed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from bascule.core.errors import invalid
 from bascule.core.inputs import checks
@@ -178,6 +178,9 @@ class Statistics:
     ArmStatistics(units=1, total=0.5, squares=0.25, cubes=0.0, per=())
     """
 
+    stage: ClassVar[None] = None
+    """Units with one outcome have no stages."""
+
     arms: tuple[ArmStatistics, ...]
     """Sums of each arm."""
     dropped: frozenset[int] = frozenset()
@@ -233,6 +236,11 @@ class Statistics:
             covariates=_added(self.covariates, other.covariates),
             lacking=_added_rows(self.lacking, other.lacking),
         )
+
+    @property
+    def known_means(self) -> list[float | None]:
+        """The mean of each arm, None before its first outcome."""
+        return [arm.known_mean for arm in self.arms]
 
     @property
     def out(self) -> frozenset[int]:

@@ -33,9 +33,12 @@ ARMS_WEIGHT, STOP_WEIGHT, RADIUS_WEIGHT = 30.0, 4.0, 40.0
 """Factors by which simulating a unit takes longer: at most, with many arms; with a mixture's
 stopping rule; and with a mixture's radius beyond the simulator's table."""
 
-LIMITS_WEIGHT, RECURRENT_WEIGHT, PLAIN_WEIGHT = 5.0, 40.0, 1000.0
-"""Factors by which simulating a unit takes longer: with bounded outcomes, with recurring outcomes,
-and with a procedure that has no compiled loop."""
+LIMITS_WEIGHT, PLAIN_WEIGHT = 5.0, 1000.0
+"""Factors by which simulating a unit takes longer: with bounded outcomes, and with a procedure that
+has no compiled loop."""
+
+KIND_WEIGHTS = {"recurrent": 40.0}
+"""Factors by which simulating a unit takes longer, by the kind of the procedure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +135,7 @@ def unit_weight(design: Design, units: float) -> float:
     weight = max(1.0, min(len(design.arms) / 2, ARMS_WEIGHT))
     if not is_compiled(procedure):
         return weight * PLAIN_WEIGHT
-    if outcome.recurring:
-        return weight * RECURRENT_WEIGHT
+    weight *= KIND_WEIGHTS.get(procedure.kind, 1.0)
     if outcome.limited and not outcome.binary:
         weight *= LIMITS_WEIGHT
     return weight * _slower_intervals(procedure, units) if procedure.kind == "intervals" else weight

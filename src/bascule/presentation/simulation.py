@@ -142,7 +142,7 @@ def guarded_rows(simulation: Simulation, guarded: GuardedRuns) -> list[tuple[str
 
 
 def _engine_words(simulation: Simulation) -> str:
-    if simulation.engine == "fast" and not simulation.design.outcome.recurring:
+    if simulation.engine == "fast" and simulation.design.procedure.supports("block sums"):
         return "fast: the outcomes of an arm in a block drawn as their sum"
     return ENGINES[simulation.engine or "plain"].format(simulation.accuracy)
 

@@ -24,6 +24,9 @@ LACKED_BY_RECURRING = (
 )
 """Options and uses that no model of recurring outcomes supports."""
 
+OF_RECURRING = ("several outcomes",)
+"""Uses that only models of recurring outcomes support: units that give more than one outcome."""
+
 
 class Outcome(Declared, Limits, ABC):
     """A model of a unit's outcome: its limits and spread, and how it is checked and simulated."""
@@ -41,7 +44,7 @@ class Outcome(Declared, Limits, ABC):
     recurring: ClassVar[bool] = False
     """Whether a unit gives an outcome at every stage, instead of a single one."""
 
-    lacks: ClassVar[tuple[str, ...]] = ()
+    lacks: ClassVar[tuple[str, ...]] = OF_RECURRING
     """Options of designs and plans, and other uses, that the model does not support."""
 
     most_units: ClassVar[int | None] = None

@@ -170,9 +170,9 @@ class Signals(NamedTuple):
     """Whether an event is a bad outcome."""
 
 
-LACKED_BY_STAGES = ("trace", "maturing", "unit diagnostics")
-"""Features that procedures which count stages do not support: to play a run unit by unit, to wait
-for a unit's outcome, and diagnostics of single outcomes."""
+LACKED_BY_STAGES = ("trace", "maturing", "unit diagnostics", "forecast", "block sums", "pairs")
+"""Features that procedures which count stages lack: to play a run unit by unit, to wait for a unit,
+diagnostics of units, live forecasts, sums drawn for a block, and the theory of pairs of arms."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,8 @@ def drift_of(
     design, statistics = stored.design, stored.state.statistics
     if not design.procedure.assumes:
         return ()
-    if isinstance(statistics, CohortStatistics):
+    if not design.procedure.supports("unit diagnostics"):
+        assert isinstance(statistics, CohortStatistics)
         joiners = [
             Joiners(joiners.arm, joiners.stage, joiners.units, outcomes, joiners.total)
             for joiners in stored.state.enrolment.crowd
@@ -132,8 +133,8 @@ def _lacking(stored: Loaded, level: float) -> Iterator[Diagnostic]:
     value, all orders of its arms are equally likely: so the comparison is valid at any time. The
     share of values that are needed is only compared, not tested.
     """
-    design, statistics = stored.design, stored.state.statistics
-    if not isinstance(statistics, Statistics) or not statistics.units:
+    design, statistics = stored.design, stored.state.once
+    if not statistics.units:
         return
     units = [arm.units for arm in statistics.arms]
     known = (statistics, *(statistics.metrics or empty_metrics(design)))
@@ -240,11 +241,11 @@ def linearised_periods(periods: list[Statistics]) -> list[Statistics]:
 
 
 def _periods(connection: Connection, stored: Loaded) -> Iterator[Statistics]:
-    kept = (statistics for _, _, statistics in history_of(connection, stored.id))
-    # With recurring outcomes, a point may have the same units as the one before.
-    points = [period for period in kept if isinstance(period, Statistics)]
+    points = (statistics for _, _, statistics in history_of(connection, stored.id))
     start = Statistics.empty(len(stored.design.arms))
     for before, after in pairwise([start, *points]):
+        assert isinstance(before, Statistics)
+        assert isinstance(after, Statistics)
         if after.units > before.units:
             yield between(before, after)
 

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.metrics.effects import Effect, advantages
 from bascule.core.metrics.metric import DIRECTION
 from bascule.core.procedures.base import AnyStatistics
+from bascule.core.statistics import Statistics
 from bascule.live.steps.folding import with_knob
 from bascule.theory import Prediction
 from bascule.theory.prediction.predict import quick_prediction
@@ -109,7 +109,7 @@ def shown_means(
 
 def _means(design: Design, statistics: AnyStatistics) -> list[float]:
     """Return the means of the arms, made consistent with the differences that decide the test."""
-    assert not isinstance(statistics, CohortStatistics)
+    assert isinstance(statistics, Statistics)
     means, effects = (
         [arm.mean if arm.units else 0.0 for arm in statistics.arms],
         advantages(design, statistics),
@@ -126,8 +126,9 @@ def expectation(
     Arms that are out are left out, and the others keep their shares of the error. `shown` are the
     means to use if the test has run with another design so far.
     """
-    if isinstance(statistics, CohortStatistics):
+    if not design.procedure.supports("forecast"):
         return None
+    assert isinstance(statistics, Statistics)
     into = [i for i in range(len(statistics.arms)) if i not in statistics.out]
     arms = [statistics.arms[i] for i in into]
     if len(arms) < 2 or any(arm.units == 0 for arm in arms):
@@ -167,7 +168,7 @@ def even_split(
     >>> round(expected.decision_time), round(expected.regret)
     (273, 55)
     """
-    if isinstance(statistics, CohortStatistics) or design.guardrails:
+    if not design.procedure.supports("forecast") or design.guardrails:
         return None
     knob = design.rule.knob
     even = design

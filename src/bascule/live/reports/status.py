@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.ending import end_reason, ending, is_futile, winner_promise
@@ -267,7 +266,7 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
     control = design.arms.index(design.control_arm)
     counted, everyone = units, everyones_arm(state)
     counted_units = state.folding.folded
-    if state.ending.verdict is not None and isinstance(statistics, Statistics):
+    if state.ending.verdict is not None and design.procedure.supports("maturing"):
         # Units that come after the decision are no longer part of the test. Those that came before
         # are, whether they have matured or not.
         counted = [*state.ending.enrolled]
@@ -278,7 +277,7 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
         rule=design.rule.label,
         units=sum(units),
         matured=counted_units,
-        stage=statistics.stage if isinstance(statistics, CohortStatistics) else None,
+        stage=statistics.stage,
         arms=arms,
         effects=effects,
         contrasts=_contrasts(
@@ -336,19 +335,18 @@ def _arms(
     rows = []
     means = arm_means(design, statistics)
     shares: Sequence[float | None] = [None] * len(design.arms)
-    needed = _needed(design, statistics)
-    harmful: frozenset[int] = frozenset()
+    needed: Sequence[int | None] = [None] * len(design.arms)
+    counted = [arm.units for arm in statistics.arms]
+    harmful = frozenset[int]().union(*(metric.dropped for metric in statistics.metrics))
     if isinstance(statistics, Statistics):
-        harmful = harmful.union(*(metric.dropped for metric in statistics.metrics))
-        shares = coverages(design, statistics, [arm.units for arm in statistics.arms])
+        shares = coverages(design, statistics, counted)
+        needed = _needed(design, statistics)
+        # Means include the outcomes of an incomplete block, comparisons do not.
+        is_past = state.ending.verdict is not None and state.ending.final is not None
+        whole = statistics if is_past else statistics.with_block(state.block.sums)
+        counted, means = [arm.units for arm in whole.arms], whole.known_means
     for i, name in enumerate(design.arms):
-        units, matured, mean = state.enrolment.assigned[i], statistics.arms[i].units, means[i]
-        if isinstance(statistics, Statistics):
-            # Means include the outcomes of an incomplete block, comparisons do not.
-            is_past = state.ending.verdict is not None and state.ending.final is not None
-            shown = statistics.arms[i] if is_past else statistics.arms[i] + state.block.sums[i]
-            matured = shown.units
-            mean = shown.known_mean
+        units, matured, mean = state.enrolment.assigned[i], counted[i], means[i]
         part = "active"
         is_winner = state.ending.verdict is not None and state.ending.verdict.arm == i
         if i in statistics.dropped and not is_winner:
@@ -364,9 +362,9 @@ def _arms(
     return tuple(rows)
 
 
-def _needed(design: Design, statistics: AnyStatistics) -> list[int | None]:
+def _needed(design: Design, statistics: Statistics) -> list[int | None]:
     """Return the units that each arm needs before its spread is estimated, or None."""
-    if not design.outcome.estimated or not isinstance(statistics, Statistics):
+    if not design.outcome.estimated:
         return [None] * len(design.arms)
     arms = [arm.linearised for arm in statistics.arms]
     sums = [(float(arm.units), arm.total, arm.squares, arm.cubes) for arm in arms]
@@ -379,7 +377,7 @@ def _needed(design: Design, statistics: AnyStatistics) -> list[int | None]:
 def arm_means(design: Design, statistics: AnyStatistics) -> list[float | None]:
     """Return the mean of each arm, None before its first outcome."""
     if isinstance(statistics, Statistics):
-        return [arm.known_mean for arm in statistics.arms]
+        return statistics.known_means
     if design.procedure.has_intervals:
         pairs = zip(statistics.arms, intervals(design, statistics), strict=True)
         return [interval.mean if arm.units else None for arm, interval in pairs]
@@ -431,9 +429,7 @@ def _cost(design: Design, means: Sequence[float] | None, units: Sequence[float])
 
 
 def _promise(design: Design, statistics: AnyStatistics, phase: Phase) -> str:
-    is_harmed = isinstance(statistics, Statistics) and any(
-        metric.dropped for metric in statistics.metrics
-    )
+    is_harmed = any(metric.dropped for metric in statistics.metrics)
     ended = ending(design, statistics) if statistics.units or is_harmed else None
     if ended is not None:
         return ended.promise

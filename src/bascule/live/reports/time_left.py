@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from bascule.core.calendar import DAY
-from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.metrics.effects import Effect, advantages
 from bascule.core.metrics.guardrails import may_hold
@@ -69,8 +68,9 @@ def units_range(design: Design, statistics: AnyStatistics) -> UnitsLeft | None:
     >>> units_range(design, data) is None
     True
     """
-    if isinstance(statistics, CohortStatistics):
+    if not design.procedure.supports("forecast"):
         return None
+    assert isinstance(statistics, Statistics)
     active = [i for i in range(len(design.arms)) if i not in statistics.out]
     if len(active) < 2 or any(statistics.arms[i].units < TELLING for i in active):
         return None

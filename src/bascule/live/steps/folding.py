@@ -22,7 +22,7 @@ from bascule.core.errors import InputError
 from bascule.core.metrics.guardrails import harmed
 from bascule.core.outcomes import Pair, Value
 from bascule.core.position import Calendar, Judgement, position_of
-from bascule.core.procedures.base import AnyStatistics, EndReason
+from bascule.core.procedures.base import EndReason
 from bascule.core.procedures.blocks.procedure import END_REASONS
 from bascule.core.progress import decision_of, fold_ahead, fold_block, record
 from bascule.core.statistics import ArmStatistics, Statistics
@@ -165,13 +165,8 @@ def take_out(
     becomes void, and all units that have counted are judged again.
     """
     state = without_held(state)
-    statistics: AnyStatistics = (
-        remove_arm(design, state.once, name)
-        if isinstance(state.statistics, Statistics)
-        else remove_arm(design, state.statistics, name)
-    )
     arm = design.arms.index(name)
-    state = state._replace(statistics=statistics)
+    state = state._replace(statistics=remove_arm(design, state.statistics, name))
     if deal is None:
         return announced(design, state, now), None
     handed = state.enrolment.handed

@@ -105,7 +105,7 @@ def check_means(request: RequestFields) -> None:
 
 def checked_rate(request: RequestFields) -> float | None:
     """Return the number of outcomes per unit and day if outcomes recur, else None."""
-    rate, recurs = request.outcomes_per_day, request.outcome.recurring
+    rate, recurs = request.outcomes_per_day, request.outcome.supports("several outcomes")
     if rate is not None and not recurs:
         raise _of_others(request, "outcomes_per_day", "recurrent outcomes")
     return 1.0 if recurs and rate is None else rate

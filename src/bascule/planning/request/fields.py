@@ -108,7 +108,7 @@ class RequestFields(PlanFields):
         One simulated outcome stands for the average of the real outcomes between two arrivals, so
         its noise is divided by the square root of their expected number.
         """
-        if not self.outcome.recurring:
+        if not self.outcome.supports("several outcomes"):
             return self.outcome
         assert self.outcomes_per_day is not None
         between, within = self.outcome.unit_spreads

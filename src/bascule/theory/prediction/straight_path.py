@@ -33,7 +33,7 @@ def interval_units(
 ) -> tuple[float, ...]:
     """Return the units of the best arm and of each rival for rules that compare intervals."""
     alpha, smallest = procedure.alpha, min(other_gaps)
-    if procedure.pairwise and not design.outcome.recurring:
+    if procedure.pairwise and procedure.supports("pairs"):
         return _evidence(design, alpha, other_gaps)
     if procedure.eliminates:
         rivals = [units_at_width(design, gap / 2) for gap in other_gaps]
