@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -230,17 +230,16 @@ class Simulation(Reported):
 
     def proven(self) -> Bounds | None:
         """Return proven bounds on regret and decision time; None if there are none."""
-        gaps = rival_gaps(self._oriented(self.means))
-        try:
-            return bounds(self.design, gaps) if self.plain and min(gaps) > 0 else None
-        except InputError:
-            return None
+        return self._bounds(bounds)
 
     def published(self) -> Bounds | None:
         """Return the paper's bounds on regret and decision time, corrected; None without any."""
+        return self._bounds(published_bounds)
+
+    def _bounds(self, find: Callable[[Design, Sequence[float]], Bounds]) -> Bounds | None:
         gaps = rival_gaps(self._oriented(self.means))
         try:
-            return published_bounds(self.design, gaps) if self.plain and min(gaps) > 0 else None
+            return find(self.design, gaps) if self.plain and min(gaps) > 0 else None
         except InputError:
             return None
 

@@ -13,7 +13,7 @@ import pytest
 import bascule as bs
 from bascule.core.calendar import DAY
 from bascule.live.api.experiment import Experiment
-from bascule.service.auth.access import Caller
+from bascule.service.auth.keys import Caller
 from bascule.service.page.render import test_parts as parts_of
 
 Draw = Callable[[random.Random, int], Any]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bascule as bs
 from bascule.live.api.reads import read_summaries
-from bascule.service.auth.access import Caller
+from bascule.service.auth.keys import Caller
 from bascule.service.page.render import list_fragments
 from bascule.service.reading.shared import ExperimentCache
 from bascule.service.reading.store_calls import StoreCalls
