@@ -104,7 +104,8 @@ class ClockGuard:
         `database_time` is what the database's own clock says at this moment, if it has one.
         """
         now = self._clock.now()
-        if not math.isfinite(number_in(now)):
+        # A float, the most common case, is read for every transaction.
+        if not math.isfinite(now if type(now) is float else number_in(now)):
             raise ClockError(
                 f"the clock gives {now}, which is not a time in seconds; nothing of this call was "
                 "kept"
