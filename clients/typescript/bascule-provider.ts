@@ -15,6 +15,7 @@ export interface BasculeOptions {
   key?: string;
   /** Which tests an event is an outcome of; an event that is not named is one of the test of its own name. */
   events?: Record<string, string | string[]>;
+  /** Milliseconds to wait for an answer (5000 if left out); a flag then has its default value. */
   timeoutMs?: number;
 }
 
@@ -51,13 +52,15 @@ export function outcomeOf(unit: string, details: TrackingEventDetails = {}): Out
 }
 
 /**
- * Fetch, so that the reason of a refused key reaches the caller: the OFREP client drops the body of a 401 or 403, and
- * passes on the `errorDetails` of a 400.
+ * Fetch with a time limit, which the OFREP client does not have, and so that the reason of a refused key reaches the
+ * caller: the OFREP client drops the body of a 401 or 403, and passes on the `errorDetails` of a 400.
  */
-async function fetchWithReason(...request: Parameters<typeof fetch>): Promise<Response> {
-  const answer = await fetch(...request);
-  if (answer.status !== 401 && answer.status !== 403) return answer;
-  return new Response(answer.body, { status: 400, headers: answer.headers });
+function fetchWithin(milliseconds: number): typeof fetch {
+  return async (address, request) => {
+    const answer = await fetch(address, { ...request, signal: AbortSignal.timeout(milliseconds) });
+    if (answer.status !== 401 && answer.status !== 403) return answer;
+    return new Response(answer.body, { status: 400, headers: answer.headers });
+  };
 }
 
 /**
@@ -69,14 +72,21 @@ export class BasculeProvider extends OFREPProvider {
   override readonly metadata = { name: "bascule" };
   readonly #options: BasculeOptions;
   readonly #headers: Record<string, string>;
+  readonly #timeout: number;
   #waiting: [string, Outcome][] = [];
   #sending: Promise<void> | undefined;
 
   constructor(options: BasculeOptions) {
     const headers: Record<string, string> = options.key ? { Authorization: `Bearer ${options.key}` } : {};
-    super({ baseUrl: options.baseUrl, headers: Object.entries(headers), fetchImplementation: fetchWithReason });
+    const timeout = options.timeoutMs ?? 5000;
+    super({
+      baseUrl: options.baseUrl,
+      headers: Object.entries(headers),
+      fetchImplementation: fetchWithin(timeout),
+    });
     this.#options = options;
     this.#headers = headers;
+    this.#timeout = timeout;
   }
 
   /** Send an outcome of the context's unit, soon; this neither waits nor throws. */
@@ -120,7 +130,7 @@ export class BasculeProvider extends OFREPProvider {
           method: "POST",
           headers: { ...this.#headers, "Content-Type": "application/json" },
           body: JSON.stringify({ outcomes }),
-          signal: AbortSignal.timeout(this.#options.timeoutMs ?? 5000),
+          signal: AbortSignal.timeout(this.#timeout),
         });
         const text = await answer.text();
         if (answer.ok || answer.status === ALL_REJECTED) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -143,6 +144,19 @@ def test_outcomes_are_sent_again_with_the_same_ids(folder: Path) -> None:
     assert (ratio["value"], ratio["metric"], plain["value"]) == ([3, 4], "quality", 1)
     assert ratio["at"] == "1970-01-01T00:00:00.000Z"
     assert ratio["id"] != plain["id"]
+
+
+def test_a_service_that_does_not_answer_gives_the_default(folder: Path) -> None:
+    """An evaluation once waited as long as the connection stayed open."""
+    lines = """
+    const slow = new BasculeProvider({ baseUrl, key, timeoutMs: 200 });
+    await OpenFeature.setProviderAndWait("slow", slow);
+    const found = await OpenFeature.getClient("slow").getStringDetails("a", "none", { targetingKey: "u" });
+    console.log(JSON.stringify([found.value, found.reason]));
+    """
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        out, _ = run(folder, lines, f"http://127.0.0.1:{silent.getsockname()[1]}", "key")
+    assert json.loads(out) == ["none", "ERROR"]
 
 
 @pytest.mark.skipif(not COMPILER.exists(), reason="no TypeScript from npm: make clients")
