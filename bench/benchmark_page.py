@@ -79,8 +79,8 @@ of tests](#a-simulated-archive-of-tests).
 We implemented the methods of others from their papers (`bascule.research.rivals`) and reproduced {len(PUBLISHED)} published
 figures; the largest deviation is {farthest:.2f} standard errors ([all of them](#published-figures-repeated)). In the tables
 a published figure stands *(in parentheses)* beside ours; a figure without one was not published, or could not be read
-in its source. ± is one standard error. For a share, two successes and two failures are added first (Agresti and Coull),
-so that it is never 0. Thompson sampling, top-two rules and a mixed allocation are compared in
+in its source. ± is one standard error. That of a share is computed after adding two successes and two failures
+(Agresti and Coull), so that it is never 0; the share itself is as observed. Thompson sampling, top-two rules and a mixed allocation are compared in
 [Rules of other tools](peers.md).
 
 ![Power against mean units for an effect of 0.2](../images/benchmark.svg)
@@ -92,7 +92,7 @@ another arm; Tilt_1 is an even split with early stopping.
 
 ### Who holds the error, and where
 
-All tests in this table are run at 5 %, those of two arms on one side.
+All tests in this table have a nominal error of 5 %, which is one-sided for the tests of two arms.
 
 | test | holds its error | error outside that |
 | --- | --- | --- |
@@ -101,7 +101,7 @@ All tests in this table are run at 5 %, those of two arms on one side.
 | group sequential | at the planned looks and size | {run_on["linear"]:.1f} to {run_on["cubic"]:.1f} %, if it goes on to 700 pairs instead of 500 |
 | YEAST | at any look, up to the planned size | {run_on["YEAST"]:.1f} %, if it goes on |
 | fixed | at one look, of the planned size | {run_on["fixed"]:.1f} %, if it goes on |
-| mSPRT with the effect as seen | not proven | {100 * seen["at 0"].mean:.1f} % with 0/1 outcomes |
+| mSPRT with the effect estimated from the data | not proven | {100 * seen["at 0"].mean:.1f} % with 0/1 outcomes |
 | adaptr, calibrated at three equal arms | nearly, at three equal arms ({100 * adaptr["all equal"].mean:.1f} %) | {100 * adaptr["two tied for best"].mean:.0f} %, if two arms are tied for best |
 
 A bascule test with a horizon may also run on: it [stops counting evidence](horizon.md#past-the-horizon) at the horizon,
@@ -115,10 +115,10 @@ The tests are planned for 500 pairs with normal outcomes, one-sided at 5 %; the 
 {summary_table(sequential)}
 - **Soonest:** group-sequential tests, which look at planned times only. With linear spending their power is lower than
   that of our even split, with quadratic spending it is the same.
-- **Any look:** our even split with a horizon takes as many units as YEAST. YEAST uses a flat boundary, which we later
-  found independently. Ours is a [bet that follows this boundary](horizon.md#bets-that-follow-the-boundary): it is nearly
+- **Any look:** our even split with a horizon takes as many units as YEAST. YEAST uses a flat boundary; we found
+  the same one independently, but later. Ours is a [bet that follows this boundary](horizon.md#bets-that-follow-the-boundary): it is nearly
   as sharp, and its error is proven.
-- **Least regret:** tilt 3. It takes more units in all, because the split is uneven: at most {tilted["most"].mean:,.0f} in any of the {runs["sequential"]:,} runs
+- **Least regret:** tilt 3. It takes more units in all, because the split is uneven: {tilted["units"].mean:,.0f} on average, and at most {tilted["most"].mean:,.0f} in any of the {runs["sequential"]:,} runs
   at each effect. With 0/1 outcomes, mSPRT with the effect estimated from the data loses slightly less
   ({seen["units"].mean / 100:.1f} against {rates["Tilt_3, effect 0.02, horizon"]["regret"].mean:.1f} conversions), but finds the lift less often and does not hold its error.
 
@@ -126,8 +126,8 @@ The tests are planned for 500 pairs with normal outcomes, one-sided at 5 %; the 
 
 - **Planned looks.** A group-sequential test with quadratic spending and 14 looks has the power of our even split ({quadratic["at 0.2"].mean:.3f}) with
   {100 - 100 * quadratic["units"].mean / horizon["units"].mean:.0f} % fewer units. That is the price of looking at any time.
-- **Tests without a planned effect.** Tilt_1 without effect and horizon finds the effect in {100 * sequential["Tilt_1"]["at 0.2"].mean:.0f} % of tests,
-  GAVI in {100 * sequential["GAVI"]["at 0.2"].mean:.0f} %: GAVI is tuned to the sample size, although its error holds at any.
+- **Tests without a planned effect.** Tilt_1 without a planned effect and without a horizon finds the difference in {100 * sequential["Tilt_1"]["at 0.2"].mean:.0f} % of tests,
+  GAVI in {100 * sequential["GAVI"]["at 0.2"].mean:.0f} %: GAVI is tuned to the sample size, although its error is controlled at every sample size.
 - **Power at the planned sample size.** The fixed test has {sequential["fixed"]["at 0.2"].mean:.3f}, and in principle a test that is valid at
   any time can reach the same power at its last look (Koning and van Meer). Neither YEAST nor bascule does.
 - **Three arms and more.** bascule divides the error among the pairs of arms, so that it holds for any means. That costs
@@ -147,7 +147,7 @@ a known standard deviation of 1, one-sided at 5 %. There are {runs["sequential"]
 - *at 0* to *at .4* are the shares of tests with a positive answer at these effects; *at 0* is the error.
 - *units* and *regret* (the effect times the units of the worse arm) are means until a test ends, decided or not; what an
   undecided test loses afterwards is not counted.
-- *most units* is 1,000 for tests that are stopped there. For bascule with a horizon it is the longest of all runs: a
+- *most units* is 1,000 for tests that are stopped at 1,000 units. For bascule with a horizon it is the longest of all runs: a
   horizon counts information, and an uneven split needs more units for the same information.
 - *error, if it runs on*: tests that are undecided at 500 pairs go on to 700, with looks as far apart as before, each at the
   boundary of the last planned look. The figure is their share of wrong answers at effect 0 (not measured for 14 looks).
@@ -178,13 +178,13 @@ in the source. *Regret* adds up the gaps of the arms times their units.
 {best_arm_table(arms)}
 ## A Bayesian adaptive trial
 
-The problem is that of the README of adaptr 1.4.0: three arms, an undesirable 0/1 outcome, looks at 300 to 2,000 patients,
+The problem is that of the README of adaptr 1.4.0: three arms, an undesirable 0/1 outcome, a look at 300 patients and then after every 100 up to 2,000,
 response-adaptive randomisation with a floor of 20 %, and superiority at a posterior probability of .981, which is
 calibrated to 5 % where all arms are equal. There are {runs["trial"]:,} runs for each row. The trial has a look after every 100 patients; by
 then 100 more have joined whose outcomes are not yet known. It drops arms that are unlikely to be best, and also ends for
 equivalence (rates within .05 with a probability of .9). *Power* is with rates of .25,
 .20 and .30; *two tied for best* has rates of .20, .20 and .30, where no arm is superior. Read the power together with the error
-in the last column: the higher power of adaptr comes with an error of {100 * trial["adaptr"]["two tied for best"].mean:.0f} % there. *Events lost* are the events that would
+in the last column: the higher power of adaptr comes with an error of {100 * trial["adaptr"]["two tied for best"].mean:.0f} % when two arms are tied for best. *Events lost* are the events that would
 not have happened if all patients had got the best arm, in the case of *power*.
 
 {trial_table(trial)}
@@ -192,14 +192,14 @@ not have happened if all patients had got the best arm, in the case of *power*.
 
 ## Group-sequential reference
 
-The table has units in percent of those of a fixed test, which is two-sided or one-sided as the design is, at 5 %. The designs
+All figures are units, in percent of those of a fixed test with the same sides, an error of 5 % and a power of 0.9. The designs
 are example 3 of SAS/STAT PROC SEQDESIGN (Pocock, four stages, power .9), O'Brien-Fleming by Lan and DeMets with ten
 looks, and those of bascule. Figures of others are computed by numerical integration, ours are simulated with {runs["reference"]:,} runs.
 
 {reference_table(recorded["reference"])}
 ## A simulated archive of tests
 
-We do not distribute archives of real tests, so this table has a *simulated* archive in their style: one file with the visitors and conversions of each test, day and arm. It has {runs["archive"]} tests of 28 days, with 400
+We do not distribute archives of real tests, so this table uses a *simulated* one of the same form: one file with the visitors and conversions of each test, day and arm. It has {runs["archive"]} tests of 28 days, with 400
 visitors per arm and day and a rate of 10 %. The lift is 0 in two of five tests, and -10, 10 or 20 % in the others. Tests are two-sided at 5 %.
 *Found* is the share of tests with a lift that named the better arm. *Wrong* is the share of tests without a lift that named any arm. Days and
 conversions lost are averages over the tests with a lift.
@@ -228,8 +228,8 @@ python -m bench.public_tests asos asos_digital_experiments.parquet   # osf.io/64
 *rates* is the table of 0/1 outcomes, where *at 0.1* is a lift of 10 %; *one best* is the power in the trial; *null* and *alternative* are
 the columns *no effect* and *planned effect*. *Standard errors apart* is the difference divided by the joint standard error,
 rounding included. Podlozhniy's shares are taken to come from 100,000 runs, and adaptr's from its 1,000. All methods of
-others in a table are run on the same simulated outcomes, so deviations in a column go together: those at a lift of 10 %
-are one deviation, seen several times.
+others in a table are run on the same simulated outcomes, so deviations in a column are correlated: those at a lift of 10 %
+are largely one deviation, seen several times.
 
 ## Commands
 
@@ -244,7 +244,7 @@ if the row is left out. The tables in their order, each with its first row:
 {table_commands(recorded)}
 ```
 
-Our rows of *Sequential tests at a known size*, by the product itself:
+These commands reproduce our rows of *Sequential tests at a known size*, at an effect of .2, with the command line:
 
 ```sh
 {commands}
@@ -260,7 +260,7 @@ Our rows of *Sequential tests at a known size*, by the product itself:
 - M. Lindon, D. W. Ham, M. Tingley, I. Bojinov, *Anytime-valid linear models and regression adjusted causal inference in randomized experiments*, arXiv 2210.08589 (mSPRT as it is run here)
 - S. R. Howard, A. Ramdas, J. McAuliffe, J. Sekhon, *Time-uniform, nonparametric, nonasymptotic confidence sequences*, Annals of Statistics 2021 (GAVI)
 - I. Waudby-Smith, A. Ramdas, *Estimating means of bounded random variables by betting*, JRSS B 2024 (the kind of bets by which ours judges 0/1 outcomes)
-- C. Qin, D. Russo, *Optimizing adaptive experiments: a unified approach to regret minimization and best-arm identification*, arXiv 2402.10592 (the same trade-off as here, in the limit of many units; not played)
+- C. Qin, D. Russo, *Optimizing adaptive experiments: a unified approach to regret minimization and best-arm identification*, arXiv 2402.10592 (the same trade-off as here, in the limit of many units; not included in the tables)
 - M. Schultzberg, S. Ankargren, [Choosing a sequential testing framework](https://engineering.atspotify.com/2023/03/choosing-sequential-testing-framework-comparisons-and-discussions/), Spotify 2023
 - N. Podlozhniy, [Sequential testing guide](https://npodlozhniy.github.io/posts/sequential-testing), 2024
 - A. Granholm, A. K. G. Jensen, T. Lange, B. S. Kaas-Hansen, *adaptr*, JOSS 2022, and the [README of its version 1.4.0](https://github.com/INCEPTdk/adaptr)

@@ -151,7 +151,8 @@ def test_a_service_that_does_not_answer_gives_the_default(folder: Path) -> None:
     lines = """
     const slow = new BasculeProvider({ baseUrl, key, timeoutMs: 200 });
     await OpenFeature.setProviderAndWait("slow", slow);
-    const found = await OpenFeature.getClient("slow").getStringDetails("a", "none", { targetingKey: "u" });
+    const user = { targetingKey: "u" };
+    const found = await OpenFeature.getClient("slow").getStringDetails("a", "none", user);
     console.log(JSON.stringify([found.value, found.reason]));
     """
     with socket.create_server(("127.0.0.1", 0)) as silent:

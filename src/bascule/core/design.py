@@ -70,7 +70,8 @@ class Design(DesignFields):
     - `error`: the false positive rate is at most this, however often one looks, and a worse arm
       is shipped with probability at most half of it. The default, 0.05, gives 95 % intervals with
       two arms. See `sides`.
-    - `delta`: the paper's nominal parameter, instead of `error`.
+    - `delta`: instead of `error`, the nominal parameter of `UCB` and `ETC`, the rules of Degenne et
+      al. (2019).
     - `max_units`: number of units at which a test ends undecided.
     - `min_effect`: the smallest difference that matters; a test also ends when all differences are
       proven smaller.
@@ -252,7 +253,7 @@ class Design(DesignFields):
     def calibration(self) -> Calibration:
         """The nominal delta of this design and the error that this delta proves.
 
-        The guarantee of a rule from outside is labelled as such (`core.rules.allocation`).
+        The guarantee of a rule that is not part of bascule is labelled "stated by its author".
         """
         error = None if self.error is None else self.error / (self.sides or 1)
         promise = self.rule.calibrate(self.outcome, len(self.arms), error, self.delta)

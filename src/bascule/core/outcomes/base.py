@@ -116,7 +116,7 @@ class Outcome(Declared, Limits, ABC):
 
     @property
     def scale(self) -> float:
-        """Scale by which differences are divided: the width of the limits, or else the spread."""
+        """The width of the limits, or the spread; evidence uses differences divided by this."""
         return self.high - self.low if self.limited else self.sigma
 
     @abstractmethod

@@ -52,9 +52,9 @@ class Numeric(Estimated):
     """One outcome per unit, any number, whose spread is estimated while the test runs.
 
     The guarantee is "asymptotic": approximate, and better with more units. Nothing is decided
-    before an arm has `20 * skewness^2` units. With money without a cap, wrong decisions can be more
-    frequent than stated if most of an arm's mean comes from rare large outcomes that have not
-    occurred yet; `Bounded(0, cap)` is proven. If outcomes lie very far from 0 (a million times
+    before each arm has `20 * skewness^2` units. With money without a cap, wrong decisions can
+    be more frequent than stated if most of an arm's mean comes from rare large outcomes that have
+    not occurred yet; `Bounded(0, cap)` is proven. If outcomes lie very far from 0 (a million times
     their spread), subtract a constant first.
 
     - `spread`: the standard deviation to expect, for planning and simulation; the test itself does

@@ -28,10 +28,11 @@ Value = float | Pair
 class Ratio(Estimated):
     """A numerator and a denominator per unit; arms are compared by the ratio of their sums.
 
-    Outcomes are recorded as `(numerator, denominator)`; those of a unit add up. Each arm is
-    compared around its own ratio and mean denominator, so that nothing has to be known beforehand,
-    and arms may differ in their denominators. A unit whose denominators are all 0 is in the
-    test and does not change the ratio. The spread is estimated, and the guarantee is "asymptotic".
+    Outcomes are recorded as `(numerator, denominator)`; those of a unit add up. The outcomes
+    of each arm are linearised at its own ratio and mean denominator (the delta method), so that
+    nothing has to be known beforehand, and arms may differ in their denominators. A unit whose
+    denominators are all 0 is in the test and does not change the ratio. The spread is estimated,
+    and the guarantee is "asymptotic".
 
     The fields are for planning and simulation; `Ratio.of` takes all three from earlier outcomes.
 

@@ -43,7 +43,7 @@ class Recurrent(Outcome):
 
     @property
     def sigma(self) -> float:
-        """The larger of the two spreads, which is the unit of the evidence."""
+        """The larger of the two spreads; evidence uses outcomes divided by this."""
         return max(self.unit_spreads)
 
     @property

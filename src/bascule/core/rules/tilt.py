@@ -72,10 +72,10 @@ class Tilt(Rule):
       guess, which the outcomes correct; without one it fixes the size of the bets.
     - `guarantee`: "gaussian" takes outcomes with a known spread as normal. The default is proven,
       and asymptotic for `Numeric` outcomes.
-    - `reach`: instead of `power`: at the horizon `effect` is `reach` standard errors of its
-      estimate.
+    - `reach`: another way to set the horizon, instead of `power`: the test ends when `effect` is as
+      large as `reach` standard errors of the estimated difference.
     - `futility`: the test ends undecided once the probability of finding `effect` by the horizon
-      is below this. The error can only be lower.
+      is below this. That never increases the error.
     - `on_futility`: with "advise" a futile test goes on, and its status says so.
     - `early_signals`: the next block also uses events of units whose windows are open, which
       saves cost if conversions take equally long in every arm. With "auto" the tilt is at most 3
@@ -194,7 +194,11 @@ class Tilt(Rule):
             enrolment += (
                 " Events of units that have not counted yet also affect which arm is ahead."
             )
-        weighed = "" if self.effect is None else f", weighed for differences around {self.effect:g}"
+        sensitive = (
+            ""
+            if self.effect is None
+            else f"; the evidence is most sensitive to differences around {self.effect:g}"
+        )
         ending = ""
         if self.power is not None:
             ending = (
@@ -210,7 +214,7 @@ class Tilt(Rule):
             ending += f" It ends sooner if the chance to find it falls below {self.futility:g}."
         return (
             f"{enrolment} An arm is dropped when the evidence that another one is better is strong "
-            f"enough{weighed}.{ending}"
+            f"enough{sensitive}.{ending}"
         )
 
     @property

@@ -29,7 +29,7 @@ AS_GIVEN = ("outcome", "arms")
 class PlanRequest(RequestFields):
     """The question of a plan: outcome model, baseline, lift (minimum detectable effect), traffic.
 
-    The fields are the arguments of `plan`.
+    The fields, described below, may also be given to `plan` as keyword arguments.
 
     >>> PlanRequest().means
     (0.05, 0.06)
