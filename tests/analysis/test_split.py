@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.analysis.split import WITHIN, homogeneity, within_blocks
+from bascule.analysis.checks import homogeneity
+from bascule.analysis.split import WITHIN, within_blocks
 
 pd = pytest.importorskip("pandas")
 

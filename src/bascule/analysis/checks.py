@@ -22,6 +22,7 @@ from bascule.core.diagnostics.result import chi_square_tail, normal_tails, p_at_
 from bascule.core.evidence.spread import FEWEST_UNITS, larger_variances, squares_about_mean
 from bascule.core.metrics.effects import Effect
 from bascule.core.outcomes import Outcome
+from bascule.core.types import FloatArray
 
 LEVEL = 0.01
 
@@ -51,6 +52,25 @@ def looks_words(p_value: float, once: float) -> str:
     return f"{shown(p_value)} however often you look; {shown(once)} if this is the only look"
 
 
+def homogeneity(counts: FloatArray) -> tuple[float, int]:
+    """Return Pearson's statistic for equal shares in all rows, and its degrees of freedom.
+
+    Rows and columns without a unit are left out. The mean of the statistic equals the degrees of
+    freedom exactly, if every order of the units is equally likely.
+
+    >>> homogeneity(np.array([[10.0, 10.0], [10.0, 10.0]]))
+    (0.0, 1)
+    """
+    counts = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0]
+    rows, arms = counts.shape
+    total = float(counts.sum())
+    if rows < 2 or arms < 2:
+        return 0.0, 0
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / total
+    statistic = float(((counts - expected) ** 2 / expected).sum())
+    return statistic * (total - 1.0) / total, (rows - 1) * (arms - 1)
+
+
 def missing_outcomes(
     arms: Sequence[str], valueless: Mapping[int, Valueless], days: int
 ) -> list[Check]:
@@ -67,15 +87,9 @@ def missing_outcomes(
     without = np.array([arm.without for arm in each_arm], float)
     if not without.any():
         return []
-    present = units > 0
-    share = without.sum() / units.sum()
-    expected = np.outer([share, 1.0 - share], units[present])
-    observed = np.array([without[present], units[present] - without[present]])
-    off = float(((observed - expected) ** 2 / np.maximum(expected, 1e-300)).sum())
-    p_value = (
-        chi_square_tail(off, int(present.sum()) - 1) if share < 1.0 and present.sum() > 1 else 1.0
-    )
-    once, p_value = p_value, p_at_look(p_value, days)
+    off, free = homogeneity(np.array([without, units - without]))
+    once = chi_square_tail(off, free) if free else 1.0
+    p_value = p_at_look(once, days)
     shares = ", ".join(
         f"{arm} {100 * without[i] / units[i]:.3g} %" for i, arm in enumerate(arms) if units[i]
     )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bascule.analysis.checks import LEVEL, MANY_IN_TWO_ARMS, looks_words
+from bascule.analysis.checks import LEVEL, MANY_IN_TWO_ARMS, homogeneity, looks_words
 from bascule.analysis.reduce.blocks import PERIOD, Block
 from bascule.analysis.reduce.sums import IN_TWO_ARMS
 from bascule.analysis.request import Reduced, Request
@@ -67,26 +67,8 @@ def within_blocks(arrivals: FloatArray, block: Block) -> Check:
 
 def changed_between(units: FloatArray, looks: int) -> bool:
     """Return whether the arms' shares of units changed between blocks, corrected for the looks."""
-    found, free = homogeneity(units[units.sum(axis=1) > 0])
+    found, free = homogeneity(units)
     return free > 0 and p_at_look(chi_square_tail(found, free), max(looks, 1)) <= LEVEL
-
-
-def homogeneity(counts: FloatArray) -> tuple[float, int]:
-    """Return Pearson's statistic for equal shares in all rows, and its degrees of freedom.
-
-    Its mean equals the degrees of freedom exactly, if every order of the units is equally likely.
-
-    >>> homogeneity(np.array([[10.0, 10.0], [10.0, 10.0]]))
-    (0.0, 1)
-    """
-    counts = counts[:, counts.sum(axis=0) > 0]
-    rows, arms = counts.shape
-    total = float(counts.sum())
-    if rows < 2 or arms < 2:
-        return 0.0, 0
-    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / total
-    statistic = float(((counts - expected) ** 2 / expected).sum())
-    return statistic * (total - 1.0) / total, (rows - 1) * (arms - 1)
 
 
 def _in_parts(counts: FloatArray) -> FloatArray:
@@ -100,8 +82,7 @@ def _in_parts(counts: FloatArray) -> FloatArray:
     sizes = counts.sum(axis=1)
     middle = (np.cumsum(sizes) - 0.5 * sizes) / sizes.sum()
     part = np.minimum((parts * middle).astype(int), parts - 1)
-    table = np.stack([counts[part == place].sum(axis=0) for place in range(parts)])
-    return np.asarray(table[table.sum(axis=1) > 0])
+    return np.stack([counts[part == place].sum(axis=0) for place in range(parts)])
 
 
 def withheld_reason(request: Request, reduced: Reduced, within: Check, between: bool) -> str:

@@ -156,9 +156,9 @@ def _of_units(
     if single:
         units = tables.units_of_rows(rows, request.aggregate)
     elif assigned is None and request.measure is None:
-        units = tables.units_to_date(rows, request.aggregate, exclude_moved=request.exclude_moved)
+        units = tables.units_of(rows, rows, request.aggregate, exclude_moved=request.exclude_moved)
     else:
-        arrived = tables.units_of(log.arrivals, log.rows, exclude_moved=request.exclude_moved)
+        arrived = tables.units_of(log.arrivals, rows, exclude_moved=request.exclude_moved)
         units = tables.units_with_events(rows, arrived, request.measure, request.aggregate)
     # In a stream, events without a value are exposures, or events of other kinds.
     counts_blanks = survey.blank and (request.exclude or not log.is_stream)

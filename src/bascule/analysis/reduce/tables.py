@@ -19,27 +19,25 @@ CONSTANT = ("covariate", "cluster")
 """Columns that are constant for a unit, besides its arm, segment and probabilities."""
 
 
-def units_of(rows: Any, events: Any, *, exclude_moved: bool = False) -> Any:
-    """Return a row per unit: its arm, its first time and the number of its rows.
-
-    A unit belongs to the arm of its first row. `lowest` and `highest` are its arms at the time of
-    that row; they differ if it has two at once. `moved` says that a later row has another arm. With
-    `exclude_moved`, `lowest` and `highest` are taken over all rows. Either table may be in memory,
-    and is then sent to the database of the other.
-    """
-    rows = good(rows)
-    in_duckdb = is_duckdb(rows) and is_duckdb(events)
-    return rows.group_by("unit").agg(**_about_unit(rows, in_duckdb, exclude_moved))
-
-
 MOST_CODES = 1024
 """Maximum number of arms: a time multiplied by this, plus the number of an arm, orders rows by time
 and arm in 64 bits."""
 
 
-def _about_unit(rows: Any, in_duckdb: bool, exclude_moved: bool) -> dict[str, Any]:
-    # A single number orders rows by time and then by arm.
-    clock, code = _clock(rows, in_duckdb) * MOST_CODES, rows.code.cast("int64")
+def units_of(
+    rows: Any, events: Any, aggregate: str | None = None, *, exclude_moved: bool = False
+) -> Any:
+    """Return a row per unit: its arm, its first time, the number of its rows, and its outcome.
+
+    A unit belongs to the arm of its first row. `lowest` and `highest` are its arms at the time of
+    that row; they differ if it has two at once. `moved` says that a later row has another arm. With
+    `exclude_moved`, `lowest` and `highest` are taken over all rows. Without `aggregate` it has no
+    outcome, because `events` has the values. Either table may be in memory, and is then sent to the
+    database of the other.
+    """
+    rows = good(rows)
+    clock = _clock(rows, is_duckdb(rows) and is_duckdb(events)) * MOST_CODES
+    code = rows.code.cast("int64")
     first = [(clock + code).min(), (clock + (MOST_CODES - 1 - code)).min()]
     # The remainder of a time before 1970 is negative.
     low, high = ((key % MOST_CODES + MOST_CODES) % MOST_CODES for key in first)
@@ -53,7 +51,11 @@ def _about_unit(rows: Any, in_duckdb: bool, exclude_moved: bool) -> dict[str, An
     if "segment" in rows.columns:
         parts |= {"segment": rows.segment.min(), "other": rows.segment.max()}
     parts |= {"first": rows.time.min(), "rows": rows.count()}
-    return parts | {name: rows[name].min() for name in _constant(rows)}
+    parts |= {name: rows[name].min() for name in _constant(rows)}
+    if aggregate is not None:
+        parts |= {"per": rows.per.sum()} if "per" in rows.columns else {}
+        parts["outcome"] = aggregated(rows.value, rows.time, aggregate)
+    return rows.group_by("unit").agg(**parts)
 
 
 def _clock(rows: Any, in_duckdb: bool) -> Any:
@@ -103,14 +105,6 @@ def units_of_rows(rows: Any, aggregate: str) -> Any:
     columns += _constant(rows)
     parts = {name: rows[name] for name in columns}
     return rows.select(arm=rows.code, first=rows.time, outcome=value, **parts)
-
-
-def units_to_date(rows: Any, aggregate: str, *, exclude_moved: bool = False) -> Any:
-    """Return a table of units with aggregated values; each unit arrives with its first row."""
-    rows = good(rows)
-    about = _about_unit(rows, is_duckdb(rows), exclude_moved)
-    about |= {"per": rows.per.sum()} if "per" in rows.columns else {}
-    return rows.group_by("unit").agg(**about, outcome=aggregated(rows.value, rows.time, aggregate))
 
 
 def units_with_events(events: Any, units: Any, measure: Measure | None, aggregate: str) -> Any:
