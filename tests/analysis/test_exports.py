@@ -65,7 +65,9 @@ def test_two_tables_that_match_in_part_say_so_first_and_not_at_all_is_an_error()
         bs.analyze(others, "amount", assignments=exposures)
 
 
-@pytest.mark.parametrize("names", [("anonymous_id",) * 2, ("user_id", "visitor_id")])
+@pytest.mark.parametrize(
+    "names", [("anonymous_id",) * 2, ("user_id", "visitor_id"), ("buyer", "user_id")]
+)
 def test_the_unit_is_the_column_whose_entries_match(names: tuple[str, str]) -> None:
     """Both tables also have an `id` of their own, of messages and of orders."""
     mine, theirs = names
@@ -118,6 +120,10 @@ def test_fields_of_nested_columns_are_named_with_the_query_that_reads_one(writte
 def test_what_is_no_metric_and_no_arm() -> None:
     with pytest.raises(Question, match="no column looks like the metric"):
         bs.analyze(LOG.drop(columns="y").assign(constant=1))
+    with pytest.raises(Question, match="no column looks like the metric"):
+        bs.analyze(LOG.assign(y=1).rename(columns={"y": "converted"}))
+    with pytest.raises(Question, match="no column looks like the arm"):
+        bs.analyze(LOG.drop(columns="arm").assign(test_week=np.arange(N) % 2))
     weeks = LOG.rename(columns={"arm": "kind_of_page"}).assign(test_week=np.arange(N) % 4)
     assert answered(weeks).reading.arm == "kind_of_page"
     share = RNG.choice([0.2, 0.8], N)

@@ -130,19 +130,24 @@ def _find_unit(roles: Roles) -> None:
 def _find_unit_of_both(roles: Roles) -> bool:
     """Take the identity column whose entries match between both tables; return whether one exists.
 
-    Names of units are tried before other identities, and `id` last, since it numbers messages or
-    orders in many tables. Of the columns that match, only the best matches could be meant.
+    Names of units are tried before other identities, and then `id`, since it numbers messages or
+    orders in many tables; last come texts of any name that match the units of the assignments. Of
+    the columns that match, only the best matches could be meant.
     """
     sample, beside = roles.events, roles.arms
     stated = roles.asked.assignments.unit if roles.asked.assignments is not None else None
     theirs = [named("unit", stated, list(beside.table.columns))] if stated else _identities(beside)
-    tiers: list[dict[str, str]] = [{}, {}, {}]
-    for name in _identities(sample):
+    tiers: list[dict[str, str]] = [{}, {}, {}, {}]
+    identities = _identities(sample)
+    for name in identities:
         same = [c for c in theirs if plain(c) == plain(name)] or theirs[: bool(stated)]
         others = [c for c in theirs if usual("unit", [c])] if usual("unit", [name]) else []
         rank = 0 if usual("unit", [name]) else 2 if plain(name) == "id" else 1
         if same or len(others) == 1:
             tiers[rank][name] = (same or others)[0]
+    texts = [c for c in sample.free if sample.table[c].type().is_string() and c not in identities]
+    if their_unit := usual("unit", theirs) or theirs[: bool(stated)]:
+        tiers[-1] = dict.fromkeys(texts, their_unit[0])
     for tier in tiers:
         matched = {c: sample.matched(c, beside.table[other]) for c, other in tier.items()}
         most = max(matched.values(), default=0.0)
@@ -237,7 +242,7 @@ def _find_arm(roles: Roles) -> None:
     free = [c for c in free if not re.search(PROBABILITIES, plain(c))]
     candidates = [c for c in free if not usual("time", [c]) and _has_few(roles, c)]
     candidates = [c for c in candidates if not usual("value", [c])] or candidates
-    candidates = [c for c in candidates if not re.search(PERIODS, plain(c))] or candidates
+    candidates = [c for c in candidates if not re.search(PERIODS, plain(c))]
     candidates = [c for c in candidates if not re.search(EVENT_KINDS, plain(c))] or candidates
     candidates = sorted(sample.unlike(candidates), key=lambda c: c in sample.numbers)
     if roles.tests is not None:
@@ -316,7 +321,7 @@ def _find_value(roles: Roles) -> tuple[str, ...]:
         numbers = [c for c in numbers if not (counts and re.search(SQUARES, plain(c)))]
     telling = [c for c in numbers if not _says_nothing(roles, c)] if len(numbers) > 1 else []
     every, numbers = numbers, telling or numbers
-    texts = [c for c in usual("value", sample.free) if c not in numbers]
+    texts = [c for c in usual("value", sample.free) if c not in sample.numbers]
     likely = [*texts, *numbers]
     if usual("value", numbers):
         # Columns with less common names of outcomes could be meant as well.
