@@ -209,7 +209,7 @@ def money(form: Callable[[float], str]) -> bytes:
         ),
         (written(plain(0), lines(plain)[1:]), "a.csv", {}, "(the file has no line with names)"),
         (
-            written(HEAD, lines(lambda i: f'{i},{ARMS[i]},"Jan {DAYS[i]}, 2026",1')),
+            written(HEAD, lines(lambda i: f'{i},{ARMS[i]},"Jan {DAYS[i]}, 2026",{i // 3 % 2}')),
             "a.csv",
             {"time": HEAD.split(",")[2]},
             "400 rows: time not readable, as 'Jan 1, 2026'): give time_format",
