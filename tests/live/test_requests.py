@@ -149,7 +149,7 @@ def test_the_first_model_that_is_not_worse_is_shipped_and_a_worse_one_goes_back(
         assert test.verify().agrees
 
 
-def test_a_finite_population_says_that_it_is_enrolled_and_what_its_window_loses() -> None:
+def test_a_finite_population_says_what_its_window_loses() -> None:
     """300 users who come every day: soon all have counted, and 4 of 5 events are late."""
     design = bs.Design(["a", "b"], bs.Ratio(), bs.Tilt(1), measure=DAY)
     users, clock = [str(user) for user in range(300)], bs.ManualClock()
@@ -159,25 +159,12 @@ def test_a_finite_population_says_that_it_is_enrolled_and_what_its_window_loses(
             test.assign_many(users)
             test.record_many([(user, (1, 2), None, f"{day}-{user}") for user in users])
             status = test.status()
-            if day < 3:
-                assert "ending" not in status.headline
             clock.advance("1d")
         assert (status.events, status.late) == (300, 1200)
         assert "80 % of the events of these units, 1,200 of 1,500, came after" in str(status)
-        assert status.headline == (
-            "Consider ending the test: since 1 Jan its units have grown by less than 5 %, and all "
-            "have counted, so that evidence hardly grows any more"
-        )
         # A retry is counted once.
         test.record("0", (1, 2), id="4-0")
         assert test.status().late == 1200
-        # A few who still come do not change it, however long the test runs.
-        for day in range(18):
-            test.assign(f"seldom-{day}")
-            clock.advance("2d")
-            assert "ending" in test.status().headline
-        test.assign_many([f"new-{i}" for i in range(40)])
-        assert "ending" not in test.status().headline
         assert test.verify().agrees
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from bascule.core.approximate import two_digits
@@ -81,8 +80,6 @@ def headline(status: Status) -> str:
         return f"Waiting: {status.waiting.words}"
     if status.waiting is not None and status.waiting.is_enough and not status.futile:
         return status.waiting.complete_words
-    if status.stalled is not None:
-        return f"Consider ending the test: {stalled_words(status.stalled)}"
     if status.rollout is not None:
         return f"Keep running: {status.rollout.words}"
     if status.guarded is not None:
@@ -95,15 +92,6 @@ def headline(status: Status) -> str:
 def arm_names(status: Status) -> tuple[str, ...]:
     """Return the names of the arms."""
     return tuple(arm.name for arm in status.arms)
-
-
-def stalled_words(since: str) -> str:
-    """Say since when a test has hardly grown."""
-    day = datetime.fromisoformat(since)
-    return (
-        f"since {day:%-d %b} its units have grown by less than 5 %, and all have counted, so that "
-        "evidence hardly grows any more"
-    )
 
 
 def late_lines(status: Status) -> list[str]:

@@ -52,7 +52,6 @@ from bascule.live.reports.waiting import (
     ended_by,
     final_of,
     reversal_of,
-    stalled_since,
     waiting_of,
     was_withheld,
     withheld_of,
@@ -171,9 +170,6 @@ class Status(Reported):
     """Number of outcomes that came before their unit was assigned, or whose unit never was."""
     unlisted: int = 0
     """Number of excluded outcomes that are missing from the list, because it is full."""
-    stalled: str | None = None
-    """Time since which the units of a running test have grown by at most 5 %, if that is longer
-    than it took them to arrive."""
     early_signals: SignalUse | None = None
     """How events of open windows affect the next block: "on", "gentle" while it is unknown whether
     the arms have equal delays, or "off"."""
@@ -305,7 +301,6 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
         late=state.counts.late,
         unassigned=state.counts.unassigned,
         unlisted=state.counts.unlisted,
-        stalled=stalled_since(test, now),
         early_signals=_signal_use(design, state) if phase in OPEN else None,
         moved=tuple((design.arms[arm], design.arms[to]) for arm, to in state.control.moved),
         covariates=covariates_of(design, state),

@@ -31,10 +31,6 @@ HELD_UNITS, HELD_SHARE = 100, 0.1
 reported for the share `HELD_SHARE` of the test's duration."""
 
 
-STALLED_UNITS, STALLED_DAYS = 100, 3.0
-"""Minimum number of units, and of days, to conclude that enrolment has nearly stopped."""
-
-
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """Units that have not counted yet, and the oldest of them, which must count before the others.
@@ -114,27 +110,6 @@ def waiting_of(test: Loaded, now: float, oldest: float | None) -> Waiting | None
 def ended_by(test: Loaded) -> EndReason | None:
     """Return why a test ended without a decision; None if it reached a deadline or cap."""
     return end_reason(test.design, test.state.statistics)
-
-
-def stalled_since(test: Loaded, now: float) -> str | None:
-    """Return the time since which a running test has hardly grown, or None if it still grows.
-
-    Its units have grown by at most 5 % in more than half of its time, and nearly all of them have
-    counted: all returning users are then probably in the test.
-    """
-    state = test.state
-    marks = state.enrolment.marks
-    if test.phase != "running" or state.ending.verdict is not None or not marks:
-        return None
-    units, since = marks[0]
-    if units < STALLED_UNITS:
-        return None
-    if not test.design.procedure.supports("maturing") or state.folding.folded < units:
-        return None
-    wait = test.design.matures(0.0) or 0.0
-    if now - since < max(STALLED_DAYS * DAY, 2.0 * wait, since - test.created):
-        return None
-    return moment(since).isoformat()
 
 
 @dataclass(frozen=True, slots=True)

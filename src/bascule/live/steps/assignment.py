@@ -20,7 +20,7 @@ from bascule.live.steps.maturity import used_by
 from bascule.live.steps.serving import ENROLMENT, shipped
 from bascule.live.steps.stages import joined
 from bascule.live.storage.deals import Deal, Parts, Used, chances_in, largest_in, with_blocks
-from bascule.live.storage.state import ExperimentState, Mark
+from bascule.live.storage.state import ExperimentState
 
 Shuffle = Callable[[list[int]], None]
 """Puts a list into random order, in place."""
@@ -257,8 +257,7 @@ def _after(
     assigned = list(state.enrolment.assigned)
     for arm in arms:
         assigned[arm] += 1
-    marks = with_mark(state.enrolment.marks, sum(assigned), now)
-    enrolment = state.enrolment._replace(assigned=tuple(assigned), latest=now, marks=marks, **block)
+    enrolment = state.enrolment._replace(assigned=tuple(assigned), latest=now, **block)
     is_open = state.ending.verdict is None
     if design.procedure.counts == "stages":
         enrolment = joined(design, enrolment, arms, now) if is_open else enrolment
@@ -307,29 +306,3 @@ def enrolment_complete(design: Design, state: ExperimentState) -> FullError:
         f"and others are served the {design.overflow} until then",
         kind="conflict",
     )
-
-
-GROWTH, MARKED = 1.05, 1.01
-"""A mark is stored each time the number of units has grown by the factor `MARKED`.
-
-Marks from before the units last grew by the factor `GROWTH` are deleted. The oldest mark left shows
-whether enrolment has nearly stopped.
-"""
-
-
-def with_mark(marks: tuple[Mark, ...], units: int, now: float) -> tuple[Mark, ...]:
-    """Return the marks of an enrolment, with a new one if the units have grown by 1 %.
-
-    >>> with_mark((Mark(100, 0.0), Mark(200, 9.0)), 202, 60.0)
-    (Mark(units=200, time=9.0), Mark(units=202, time=60.0))
-    """
-    if marks and units < MARKED * marks[-1].units:
-        return marks
-    recent = (mark for mark in marks if GROWTH * mark.units > units)
-    return (*recent, Mark(units, now))
-
-
-def marked_anew(state: ExperimentState, now: float) -> ExperimentState:
-    """Return the state with the growth of enrolment measured from now on."""
-    marks = (Mark(state.units, now),) if state.units else ()
-    return state._replace(enrolment=state.enrolment._replace(marks=marks))

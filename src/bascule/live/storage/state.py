@@ -117,13 +117,6 @@ class Control(NamedTuple):
     released: bool = False
 
 
-class Mark(NamedTuple):
-    """Number of units that were enrolled by a time."""
-
-    units: int
-    time: float
-
-
 class Enrolment(NamedTuple):
     """The units enrolled so far, and the block for new units; changes when units are enrolled."""
 
@@ -131,8 +124,6 @@ class Enrolment(NamedTuple):
     """Number of units of each arm."""
     latest: float = 0.0
     """Time at which the last unit came."""
-    marks: tuple[Mark, ...] = ()
-    """Marks at each growth by 1 %, over the last 5 % of growth or since the traffic was changed."""
     origin: float | None = None
     """Time of the first unit, in tests whose calendar or stages begin with it."""
     crowd: tuple[StageUnits, ...] = ()

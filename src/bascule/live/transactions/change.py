@@ -9,7 +9,6 @@ from bascule.core.enrolment.audience import Audience
 from bascule.core.errors import InputError, invalid
 from bascule.core.inputs.serialization import plain
 from bascule.live.control import for_next_block, places_left, running_time
-from bascule.live.steps.assignment import marked_anew
 from bascule.live.steps.folding import announce, with_knob
 from bascule.live.storage import records
 from bascule.live.storage.state import OPEN, Phase
@@ -38,7 +37,6 @@ def move(
         work.phase, state = to, work.state
         control = state.control._replace(since=None, ran=running_time(state.control, work.now))
         if to == "running":
-            state = marked_anew(state, work.now)
             control = state.control._replace(since=work.now)
         work.state = state._replace(control=control)
         work.log(action, **detail)
@@ -88,7 +86,6 @@ def set_share(work: UnitOfWork, share: float) -> int:
     after = before.with_share(share)
     now = for_next_block(before, bool(work.design.guardrails), work.state, work.now).share
     work.delivery = work.delivery._replace(audience=after)
-    work.state = marked_anew(work.state, work.now)
     work.log("share", before=now, now=after.share)
     return places_left(work.phase, work.state)
 
