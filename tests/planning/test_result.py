@@ -94,14 +94,6 @@ def test_no_line_is_too_long_for_a_terminal(
         assert max(map(len, repr(answer).splitlines())) <= 84
 
 
-def test_the_cost_is_compared_with_the_least_of_any_rule(spending: bs.planning.Plan) -> None:
-    least = spending.least_cost()
-    assert least is not None
-    assert 1.0 < spending.expected_cost.mean / least < 3.0
-    assert "times the least that any rule" in " ".join(lines(spending.report(details=True).whole))
-    assert replace(spending, request=replace(spending.request, window="1d")).least_cost() is None
-
-
 def test_a_notebook_gets_a_table(spending: bs.planning.Plan) -> None:
     shown = spending._repr_html_()
     assert spending.report().headline in shown

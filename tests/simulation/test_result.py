@@ -35,7 +35,7 @@ def test_the_plain_data_have_the_keys_of_the_command_line(result: bs.simulation.
     data = result.to_dict()
     assert list(data) == [
         "rule", "runs", "regret", "decision_time", "error_rate", "undecided", "share",
-        "guarantee", "delta", "least_regret", "steps", "seconds",
+        "guarantee", "delta", "steps", "seconds",
     ]  # fmt: skip
     assert data["steps"] == result.decision_time.sum()
     assert sum(data["share"]) == pytest.approx(1)

@@ -64,23 +64,3 @@ def test_every_pair_of_many_arms_needs_its_information() -> None:
     regret = least_regret(gaps, 1.0, 0.05, time)
     alone = sum(least_regret([gap], 1.0, 0.05, 1e9) for gap in gaps)
     assert alone < regret < 1.5 * alone
-
-
-@pytest.mark.parametrize("rule", [bs.Tilt(3, effect=0.5), bs.ETC(stop="mixture"), bs.UCB(2)])
-def test_no_rule_beats_the_limit(rule: bs.design.Rule) -> None:
-    design = bs.Design(["a", "b"], bs.Gaussian(1), rule, error=0.05, sides=1)
-    played = bs.simulate(design, [0.0, 0.5], runs=1000, seed=0)
-    regret, least = played.summary()["regret"], played.least_regret()
-    assert least is not None
-    assert regret.mean + 3 * regret.se > least
-    assert f"{regret.mean / least:.2f} times the least regret" in repr(played)
-
-
-def test_where_nothing_is_known_of_a_limit_there_is_none() -> None:
-    def least(outcome: bs.design.Outcome, rule: bs.design.Rule, means: list[float]) -> float | None:
-        design = bs.Design(["a", "b"], outcome, rule, error=0.05, max_units=3000, sides=1)
-        return bs.simulate(design, means, runs=5).least_regret()
-
-    assert least(bs.Gaussian(1), bs.Tilt(3), [0.5, 0.5]) is None
-    assert least(bs.Recurrent(1, 1), bs.UCB(2, radius="mixture"), [0.0, 1.0]) is None
-    assert least(bs.Bounded(0, 1), bs.Tilt(3), [0.2, 0.6]) is None

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from bascule.core.design import Design
-from bascule.core.errors import InputError, require
+from bascule.core.errors import require
 from bascule.core.inputs.serialization import finite_data
 from bascule.core.presenter import COLUMNS, Reported, presenter
 from bascule.core.rules import Rule
@@ -38,7 +37,6 @@ from bascule.planning.search.fixed_horizon import FixedHorizon
 from bascule.simulation import Estimate
 from bascule.simulation.steered import SteeredRuns
 from bascule.theory.guardrails import units_within_margin
-from bascule.theory.limit import least_regret, spread_between
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -161,24 +159,6 @@ class Plan(Reported):
     def shipping(self) -> Forecast:
         """Forecast until an arm can be shipped; it includes guardrails if they were simulated."""
         return self.guarded or self.chosen.forecast
-
-    def least_cost(self) -> float | None:
-        """Return a lower bound on the cost of any rule with the same error, duration and power.
-
-        It is None with a conversion window, with recurring outcomes, and if the spread is unknown.
-        """
-        request, forecast = self.request, self.chosen.forecast
-        if request.window is not None or not request.outcome.supports("least cost"):
-            return None
-        time = forecast.days.mean * request.units_per_day
-        failure = 1.0 - forecast.decided.mean + forecast.wrong.mean
-        try:
-            spread = spread_between((request.best, request.rival), request.played_outcome)
-            spread *= math.sqrt(request.unexplained)
-            bound = least_regret(request.gaps, spread, request.side_error, time, failure)
-        except InputError:
-            return None
-        return bound if bound > 0.0 else None
 
     @property
     def decided_by_deadline(self) -> Estimate:

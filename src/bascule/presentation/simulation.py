@@ -88,12 +88,6 @@ def rows(simulation: Simulation) -> list[tuple[str, str]]:
         ("undecided", f"{count(simulation.undecided)} of {count(simulation.runs)} runs"),
         ("share of units", ", ".join([*shares, *["..."][: len(simulation.share) > MOST_SHARES]])),
     ]
-    lowest = simulation.least_regret()
-    if lowest is not None:
-        ratio = summary["regret"].mean / lowest
-        lines.append(
-            ("limit", f"{ratio:.2f} times the least regret of any rule that decides as soon")
-        )
     if design.min_effect is not None:
         lines.append(
             ("no difference", f"{count(simulation.no_difference)} of {count(simulation.runs)} runs")

@@ -19,8 +19,7 @@ from bascule.simulation.engines.backends.cluster import PlayedColumns, Task
 from bascule.simulation.guardrails import BoolArray, GuardedRuns
 from bascule.simulation.recurrent.runs import EngineName
 from bascule.simulation.worlds.world import World
-from bascule.theory import Bounds, Prediction, bounds, least_regret, predict, published_bounds
-from bascule.theory.limit import spread_between
+from bascule.theory import Bounds, Prediction, bounds, predict, published_bounds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -243,26 +242,6 @@ class Simulation(Reported):
         except InputError:
             return None
 
-    def least_regret(self) -> float | None:
-        """Return a lower bound on the regret of any rule with this error and mean decision time.
-
-        It is None if no arm is the best, if nothing is known about the spread, or if outcomes
-        recur.
-        """
-        means, design = self._oriented(self.means), self.design
-        gaps, error = rival_gaps(means), design.calibration.error
-        if not self.plain or min(gaps) <= 0 or not design.outcome.supports("least cost"):
-            return None
-        failure = self.error_rate + (self.undecided + self.no_difference) / self.runs
-        time = self.summary()["decision_time"].mean
-        two_best = [mean for _, mean in sorted(zip(means, self.means, strict=True))][-2:]
-        try:
-            spread = spread_between(two_best, design.outcome)
-            bound = least_regret(gaps, spread, error, time, failure)
-        except InputError:
-            return None
-        return None if math.isnan(bound) else bound
-
     @property
     def unplayed(self) -> tuple[str, ...]:
         """Parts of the design that were not simulated: the world states no units per day."""
@@ -284,7 +263,6 @@ class Simulation(Reported):
             "share": list(self.share),
             "guarantee": promise.guarantee,
             "delta": promise.delta,
-            "least_regret": self.least_regret(),
             "steps": self.steps,
             "seconds": self.seconds,
         }

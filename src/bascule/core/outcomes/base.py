@@ -20,7 +20,7 @@ LACKED_BY_RECURRING = (
     # Options that do not apply, since units are measured at every stage and not in blocks.
     *("window", "min_days", "whole_weeks", "measure_on", "metrics", "covariate"),
     # Uses: as a guardrail, in the form, in the analysis of logs, in some theory, and by Tilt.
-    *("metric", "form", "analysis", "least cost", "tilt", "published bounds"),
+    *("metric", "form", "analysis", "tilt", "published bounds"),
 )
 """Options and uses that no model of recurring outcomes supports."""
 

@@ -337,7 +337,6 @@ def details(plan: Plan) -> Report:
         design_in_words(plan.design, plan.request),
         *(limits(plan) if plan.possible else ()),
         fixed_horizon_words(plan),
-        limit_words(plan),
         origin(plan),
         "" if plan.complete else "This plan is not complete: figures without ± are predictions.",
     ]
@@ -353,18 +352,6 @@ def fixed_horizon_words(plan: Plan) -> str:
         f"The fixed-horizon test has the same {sides}-sided error, "
         f"{percent(plan.request.error)}, by the normal approximation; it looks once, after {units} "
         f"units in each arm{windows}, with {percent(plan.fixed_horizon.power)} power at this lift."
-    )
-
-
-def limit_words(plan: Plan) -> str:
-    """Compare the cost with the lower bound for rules that decide as soon; empty if unknown."""
-    lowest = plan.least_cost()
-    if lowest is None:
-        return ""
-    return (
-        f"It costs {plan.expected_cost.mean / lowest:.2f} times the least that any rule can "
-        "cost that has this error and decides as soon and as often, even if it knew the "
-        "lift."
     )
 
 
