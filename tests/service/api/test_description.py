@@ -88,5 +88,5 @@ def test_words_on_the_command_line(
 
     assert run("describe", "button", "--description", "Ann: q3, shop") == "Ann: q3, shop\n"
     assert "button" in run("list", "--search", "ann q3")
-    assert run("list", "--search", "bob") == "no experiment has 'bob'\n"
+    assert run("list", "--search", "bob") == "no experiment has 'bob' in its name or description\n"
     assert "Ann: q3, shop" in run("status", "button")

@@ -39,7 +39,7 @@ def test_a_healthy_store_has_no_problem(path: Path, capsys: pytest.CaptureFixtur
     said = capsys.readouterr().out
     assert left.value.code == 0
     assert [line.split()[0] for line in said.splitlines()] == ["ok"] * 9
-    assert "button: 300 units" in said
+    assert "button: recomputed from 300 units" in said
 
 
 @pytest.mark.parametrize(
