@@ -145,7 +145,7 @@ def test_events_of_strangers_and_early_events_do_not_count() -> None:
 
 
 def test_outcomes_that_are_all_the_same_are_noted() -> None:
-    found = bs.analyze(log(value=[1.0] * 40))
+    found = bs.analyze(log(value=[1.0] * 40), "value")
     assert found.decision is None
     assert any("all outcomes of an arm are the same" in note for note in found.notes)
 

@@ -55,7 +55,14 @@ def test_a_message_without_a_field_begins_with_the_name_of_one() -> None:
                 case ast.arg(arg=name) | ast.AnnAssign(target=ast.Name(id=name)):
                     known.add(name)
                 case ast.Call(func=ast.Name(id="invalid"), args=[message]):
-                    words = message.values[0] if isinstance(message, ast.JoinedStr) else message
-                    assert isinstance(words, ast.Constant), f"{path}, line {node.lineno}"
-                    begin[invalid(str(words.value)).field] = f"{path}, line {node.lineno}"
+                    parts = message.values if isinstance(message, ast.JoinedStr) else [message]
+                    words, where = parts[0], f"{path}, line {node.lineno}"
+                    if isinstance(words, ast.FormattedValue):
+                        # A variable with the name of the field, whole, as `{field} must be`.
+                        assert isinstance(words.value, (ast.Name, ast.Attribute)), where
+                        assert isinstance(parts[1], ast.Constant), where
+                        assert str(parts[1].value).startswith(" "), where
+                        continue
+                    assert isinstance(words, ast.Constant), where
+                    begin[invalid(str(words.value)).field] = where
     assert {word: place for word, place in begin.items() if word not in known} == {}

@@ -11,7 +11,7 @@ from bascule.cli.support import designs
 from bascule.cli.support.console import print_result
 from bascule.cli.support.declared import declared, named, read
 from bascule.cli.support.own_rules import named_rule
-from bascule.core.errors import InputError, invalid
+from bascule.core.errors import InputError
 from bascule.core.options import Option
 from bascule.core.rules import RULES, Rule
 from bascule.presentation.progress import progress_bar
@@ -55,7 +55,7 @@ def command(
     from bascule.research.comparison.audit import audit
 
     if rule == "static":
-        raise invalid("RULE must be ucb, etc, etc-prime or tilt: static has no worlds")
+        raise InputError("RULE", "RULE must be ucb, etc, etc-prime or tilt: static has no worlds")
     asked = read({**OF_DESIGN, **designs.MEANS, **designs.CAP, **WORLDS, **RUNS}, options)
     with designs.workers(options), progress_bar() as report:
         result = audit(
