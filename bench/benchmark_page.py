@@ -114,10 +114,10 @@ The tests are planned for 500 pairs with normal outcomes, one-sided at 5 %; the 
 
 {summary_table(sequential)}
 - **Soonest:** group-sequential tests, which look at planned times only. With linear spending their power is lower than
-  that of our even split, with quadratic spending it is the same.
+  that of our even split ({sequential["group sequential, 14 looks, linear"]["at 0.2"].mean:.3f} against {horizon["at 0.2"].mean:.3f}); with quadratic spending it is the same ({quadratic["at 0.2"].mean:.3f}).
 - **Any look:** our even split with a horizon takes as many units as YEAST. YEAST uses a flat boundary; we found
-  the same one independently, but later. Ours is a [bet that follows this boundary](horizon.md#bets-that-follow-the-boundary): it is nearly
-  as sharp, and its error is proven.
+  the same one independently, but later. bascule does not use this boundary itself, but a [bet that
+  follows it](horizon.md#bets-that-follow-the-boundary), which is nearly as sharp and whose error is proven.
 - **Least regret:** tilt 3. It takes more units in all, because the split is uneven: {tilted["units"].mean:,.0f} on average, and at most {tilted["most"].mean:,.0f} in any of the {runs["sequential"]:,} runs
   at each effect. With 0/1 outcomes, mSPRT with the effect estimated from the data loses slightly less
   ({seen["units"].mean / 100:.1f} against {rates["Tilt_3, effect 0.02, horizon"]["regret"].mean:.1f} conversions), but finds the lift less often and does not hold its error.
@@ -169,8 +169,8 @@ the outcomes, so the number of units at which it ends varies, and may exceed the
 {rate_table(rates)}
 ## Fixed-confidence best arm
 
-The problems are those of Garivier and Kaufmann (2016): 0/1 outcomes with means .5, .45, .43, .4 and .3, .21, .2, .19, .18,
-at an error of 10 %. There are {runs["best-arm"]:,} runs for each row, and {runs["best-arm"] // SLOW:,} for track-and-stop. Their rules stop at log((log t + 1)/δ).
+The two problems are those of Garivier and Kaufmann (2016), with 0/1 outcomes and an error of 10 %: four arms with means of
+.5, .45, .43 and .4, and five arms with means of .3, .21, .2, .19 and .18. There are {runs["best-arm"]:,} runs for each row, and {runs["best-arm"] // SLOW:,} for track-and-stop. Their rules stop at log((log t + 1)/δ).
 This is the threshold of their experiments; the one in their proof is higher. bascule divides the error among the pairs of
 arms, with [bets](evidence.md) whose error is proven. Their published figures are left out, because we could not read them
 in the source. *Regret* adds up the gaps of the arms times their units.
@@ -178,21 +178,24 @@ in the source. *Regret* adds up the gaps of the arms times their units.
 {best_arm_table(arms)}
 ## A Bayesian adaptive trial
 
-The problem is that of the README of adaptr 1.4.0: three arms, an undesirable 0/1 outcome, a look at 300 patients and then after every 100 up to 2,000,
-response-adaptive randomisation with a floor of 20 %, and superiority at a posterior probability of .981, which is
-calibrated to 5 % where all arms are equal. There are {runs["trial"]:,} runs for each row. The trial has a look after every 100 patients; by
-then 100 more have joined whose outcomes are not yet known. It drops arms that are unlikely to be best, and also ends for
-equivalence (rates within .05 with a probability of .9). *Power* is with rates of .25,
-.20 and .30; *two tied for best* has rates of .20, .20 and .30, where no arm is superior. Read the power together with the error
-in the last column: the higher power of adaptr comes with an error of {100 * trial["adaptr"]["two tied for best"].mean:.0f} % when two arms are tied for best. *Events lost* are the events that would
-not have happened if all patients had got the best arm, in the case of *power*.
+The problem is that of the README of adaptr 1.4.0: three arms, an undesirable 0/1 outcome, and looks at 300 patients and
+after every further 100 up to 2,000. At each look except the last, 100 further patients have joined whose outcomes are not
+yet known. There are {runs["trial"]:,} runs for each row. adaptr randomises response-adaptively with a floor of 20 %, and declares
+superiority at a posterior probability of .981, which is calibrated to an error of 5 % where all arms are equal. It drops
+arms that are unlikely to be best, and also ends for equivalence (rates within .05 with a probability of .9).
+
+*Power* is with rates of .25, .20 and .30; *two tied for best* has rates of .20, .20 and .30, where no arm is superior.
+Read the power together with the error in the last column: the higher power of adaptr comes with an error of {100 * trial["adaptr"]["two tied for best"].mean:.0f} % when
+two arms are tied for best. *Events lost*, for the rates of the column *power*, are those that would not have happened if
+all patients had got the best arm.
 
 {trial_table(trial)}
 *Patients* are those randomised by the end of a trial, at most 2,000 in every row.
 
 ## Group-sequential reference
 
-All figures are units, in percent of those of a fixed test with the same sides, an error of 5 % and a power of 0.9. The designs
+The columns *most*, *no effect* and *planned effect* are numbers of units, in percent of those of a fixed test with the same
+number of sides, an error of 5 % and a power of 0.9; *power* is a probability. The designs
 are example 3 of SAS/STAT PROC SEQDESIGN (Pocock, four stages, power .9), O'Brien-Fleming by Lan and DeMets with ten
 looks, and those of bascule. Figures of others are computed by numerical integration, ours are simulated with {runs["reference"]:,} runs.
 
@@ -201,7 +204,7 @@ looks, and those of bascule. Figures of others are computed by numerical integra
 
 We do not distribute archives of real tests, so this table uses a *simulated* one of the same form: one file with the visitors and conversions of each test, day and arm. It has {runs["archive"]} tests of 28 days, with 400
 visitors per arm and day and a rate of 10 %. The lift is 0 in two of five tests, and -10, 10 or 20 % in the others. Tests are two-sided at 5 %.
-*Found* is the share of tests with a lift that named the better arm. *Wrong* is the share of tests without a lift that named any arm. Days and
+*Found* is, among the tests with a lift, the share that named the better arm; *wrong* is, among those without a lift, the share that named any arm. Days and
 conversions lost are averages over the tests with a lift.
 
 {archive_table(recorded["archive"])}

@@ -36,6 +36,6 @@ def test_half_widths_are_those_of_the_page() -> None:
     theirs = [growthbook(error, tuned_for) for tuned_for in (UNITS, 5_000)]
     text = " ".join(PAGE.read_text(encoding="utf-8").split())
     assert (
-        f"of {ours:.4f} with bascule, of {theirs[0]:.4f} to {theirs[1]:.4f} by GrowthBook's formula"
+        f"is {ours:.4f} with bascule, {theirs[0]:.4f} to {theirs[1]:.4f} with GrowthBook's formula"
     ) in text
-    assert f"and of {once:.4f} for a single look" in text
+    assert f"and {once:.4f} for a single look" in text

@@ -201,7 +201,7 @@ class LogMetric(Declared):
     margin: Annotated[float | None, Option(kind="positive")] = None
     """How much worse than the control an arm may be; a metric with a margin is a guardrail."""
     error: float | None = None
-    """Error of a guardrail or a secondary metric; that of the analysis if not given."""
+    """Error of the metric: by default 0.05 for a guardrail, and otherwise that of the analysis."""
     harm: Harm = "margin"
     """What makes an arm harmful: worse than the margin, worse at "any" amount, or "never"."""
 

@@ -376,7 +376,12 @@ def covariate_balance(arms: Sequence[str], sums: Sums, covariate: str) -> Check:
     ]
     name = "covariate balance"
     if not pairs:
-        return Check(name, False, f"too few units to compare {covariate}", made=False)
+        return Check(
+            name,
+            False,
+            f"{covariate} does not vary, or there are too few units to compare it",
+            made=False,
+        )
     worst, worst_pair = -1.0, pairs[0]
     for i, j in pairs:
         present = (n[:, i] > 0) & (n[:, j] > 0)

@@ -58,7 +58,7 @@ COLLECTION = named(
 
 TABLES = named(
     no_cumulative=Option(
-        "Rows that are sums include their day only.",
+        "If rows are sums: each row has the counts of its own day alone.",
         kind="switch",
         needs=("count",),
         excludes=("cumulative",),

@@ -129,7 +129,7 @@ class Settings:
 
     @property
     def is_local(self) -> bool:
-        """Whether only this machine can reach the service."""
+        """Whether the service listens on this machine only, perhaps behind a proxy."""
         return is_loopback(self.host)
 
 

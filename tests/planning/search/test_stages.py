@@ -368,7 +368,7 @@ def test_a_plan_with_guardrails_says_what_they_cost_by_playing_them() -> None:
     assert costly.guarded.days.mean > 1.3 * costly.expected_days.mean
     assert costly.to_dict()["with_guardrails"]["runs"] == costly.guarded.runs
     text = " ".join(repr(costly).split())
-    assert "With its guardrails, every arm unchanged on them" in text
+    assert "With its guardrails, if every arm is unchanged on them" in text
     ends = f"it ends in {duration(costly.guarded.days.mean)} on average, with an arm to ship in"
     assert ends in costly.report().headline
     assert costly.shipping is costly.guarded

@@ -52,7 +52,8 @@ from bascule.core.types import FloatArray
 class PairEvidence:
     """Evidence on a pair of arms: `total` sums weighted differences, and `clock` their weights.
 
-    With `charges` a mixture of lines is the boundary of the total, else a normal mixture.
+    The boundary of the total is a mixture of lines if there are `charges` (what each line loses,
+    see `core.evidence.days`), else a normal mixture.
     `scale * total / clock` is the difference of the arms, earlier minus later: the centre of
     its interval. `estimate` is a better estimate of the difference, if there is one; no proof
     rests on it. Unless `ready`, nothing may be decided yet.

@@ -213,7 +213,7 @@ def listed(names: list[str], word: str) -> str:
 
 
 def other_roles(table: Any, asked: Asked, metric: LogMetric, per: str | None) -> Iterator[str]:
-    """Yield the columns that the user named for roles other than unit, arm, time and metric."""
+    """Yield the columns of roles other than unit, arm, time, metric and covariate."""
     stated = asked.assigned.probability
     probabilities = stated.values() if isinstance(stated, Mapping) else [stated]
     named_roles = [pair for pair in asked.about_units.items() if pair[0] != "covariate"]

@@ -147,7 +147,7 @@ class Question(InputError):  # noqa: N818 - it asks
     """All questions about unclear columns of a log, raised as one error.
 
     `recognised` has the columns that are clear by role, `unclear` the questions, and `options` the
-    the options that would answer, by their names in Python.
+    options that would answer, by their names in Python.
     """
 
     def __init__(

@@ -17,8 +17,8 @@ FIRST_ROWS = 200_000
 """Units are counted in this many first rows before they are counted in all rows."""
 
 NEARLY = 0.85
-"""Every row may be a unit of its own only if the approximate number of units is at least this share
-of the rows; only then the units are counted exactly."""
+"""Minimum ratio of the approximate number of units to that of rows at which units are counted
+exactly: below it, a row cannot be a unit of its own."""
 
 MOST_SORTED = 25_000_000
 """Number of hashes of 64 bits that are sorted in memory at once; more are sorted in parts."""

@@ -164,7 +164,7 @@ def growth(events: Any, units: Any, aggregate: str, limits: Outcome | None) -> l
 
 
 def _with_before(days: Any, aggregate: str) -> Any:
-    """Add a unit's outcome at the end of each day, and at the end of its previous day with rows."""
+    """Add the columns `now` and `before`: a unit's outcome at the end of a day, and before it."""
     import ibis
 
     order = ibis.cumulative_window(group_by="unit", order_by="day")

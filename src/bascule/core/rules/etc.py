@@ -1,4 +1,4 @@
-"""ETC (explore, then commit): even allocation over the active arms, elimination of the others.
+"""ETC (explore, then commit): even allocation over the active arms, elimination of beaten ones.
 
 Two arms are compared by their difference, which has a narrower interval than two separate means;
 more arms are compared by their own intervals, as in the paper. With the stop of a normal mixture

@@ -351,7 +351,7 @@ class Tilt(Rule):
             remedy = "give baseline too, the mean without the effect" if outcome.binary else ""
             raise invalid(
                 f"effect alone does not say how {outcome.words} vary: "
-                f"{remedy or 'give power too'}, or leave it out; bets suit every effect"
+                f"{remedy or 'give power too'}, or leave effect out"
             )
         if self.effect is not None and self.effect >= outcome.high - outcome.low:
             raise invalid(

@@ -49,10 +49,15 @@ CLOSE = replace(MAIN, steps=10_000_000)
 SIDE = Budget(steps=1_500_000, fewest=FEWEST, most=250, longest=150_000)
 WIDE = replace(SIDE, longest=1_000_000)
 GUARDED = Budget(steps=100_000_000, fewest=FEWEST, most=1000, longest=2_000_000)
-"""Budgets: for the recommended design (MAIN), or if its predicted probability is `NEAR` the power
-or unknown (CLOSE); for other designs (SIDE), or if theory cannot predict them, as with very many
-arms (WIDE); and for simulations with all metrics (GUARDED). If a design takes too long, its
-prediction is shown."""
+"""Budgets of simulations.
+
+- MAIN: of the recommended design; CLOSE: if its predicted probability of a decision in time is
+  unknown or within `NEAR` of the power.
+- SIDE: of other designs; WIDE: if theory cannot predict them, as with very many arms.
+- GUARDED: of all metrics.
+
+If a run of a design takes more than `longest` steps, its prediction is shown.
+"""
 
 
 def stages(

@@ -198,10 +198,10 @@ def guardrail_lines(plan: Plan) -> list[str]:
     shown = plan.guarded
     if shown is not None:
         said.append(
-            "With its guardrails, every arm unchanged on them, the test ends after "
+            "With its guardrails, if every arm is unchanged on them, the test ends after "
             f"{duration(shown.days.mean)} on average and has a winner by the deadline with "
-            f"probability {percent(shown.decided.mean)} ({shown.runs:,} simulated tests); without "
-            f"them {duration(plan.expected_days.mean)} and "
+            f"probability {percent(shown.decided.mean)} ({shown.runs:,} simulated tests). Without "
+            f"guardrails these are {duration(plan.expected_days.mean)} and "
             f"{percent(plan.decided_by_deadline.mean)}."
         )
     return said

@@ -153,13 +153,13 @@ def audit(
 ) -> Audit:
     """Simulate a design in many worlds, and compare its errors with its guarantee.
 
-    - `design`: a design, or a rule, which the next arguments make a design.
-    - `means`: the mean of each arm.
+    - `design`: a design, or a rule; the next arguments then complete the design.
+    - `means`: the mean of each arm; `usual_means` if not given.
     - `outcome`: with a rule: the outcome model, `Gaussian(1)` if not given.
     - `error`, `delta`, `sides`: with a rule: its error, one-sided unless `sides=2`, or its delta.
     - `max_units`: the cap on units. Without one a run ends, undecided, at 5 times the units that
-      the test needs on average in a steady world.
-    - `worlds`: names of worlds; all of `BATTERY` that the outcomes allow if not given.
+      the test needs on average in a steady world, but not before 20,000.
+    - `worlds`: names of worlds; if not given, all of `BATTERY` that suit the outcomes and the rule.
     - `runs`, `seed`, `threads`, `progress`: as in `simulate`, for each world.
 
     >>> import bascule as bs

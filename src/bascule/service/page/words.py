@@ -81,7 +81,7 @@ def anchor(term: str) -> str:
 
 
 def term(name: str, text: str | None = None) -> Markup:
-    """Return a link to a term of the glossary, for the first time it occurs on a page.
+    """Return a link to a term of the glossary, to be used where a page first mentions it.
 
     >>> term("arm", "Arms")
     Markup('<a class="term" href="/glossary#arm">Arms</a>')

@@ -192,7 +192,8 @@ def _recurrent(procedure: RecurrentProcedure, order: Order) -> Runs:
     if not world.plain_for(outcome):
         if engine == "fast":
             raise invalid(
-                "engine must be plain in this world: every outcome is drawn; leave it out"
+                "engine must be plain in this world, where each outcome is drawn on its own: leave "
+                "engine out"
             )
         played = Plain(outcome, weight, crowd=crowd_in(world, outcome))
         return UnitRuns(design, procedure, played, world, seed, runs)

@@ -132,8 +132,7 @@ def build(
             while winner == NOBODY and ended == GOES_ON and control[STOP] == 0:
                 front, share = choose(test, marks, arms, pairs, count, terms.tilt, terms)
                 if not single or share != last or front != before:
-                    # With two arms the share rarely changes, so the processor predicts it and goes
-                    # on.
+                    # With two arms the share rarely changes, and the processor predicts that.
                     last, before = share, front
                     size = begin(test, marks, arms, count, front, share, terms)
                 if not fits(units, terms.rounds * size, terms.max_units):

@@ -204,8 +204,8 @@ def _gauss_newton(
 ) -> FloatArray:
     """Move the logs of the rates to reduce the sum of squared relative errors times the emphasis.
 
-    The weights are always the best ones for the present rates, so only that part of a move matters
-    which the weights cannot compensate; damping grows when a step fails.
+    The weights are always the best ones for the present rates, so only the part of a move that
+    the weights cannot compensate matters; damping grows when a step fails.
     """
     damping = FINEST
     error = math.inf

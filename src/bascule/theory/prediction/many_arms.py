@@ -1,8 +1,9 @@
 """Predict tests of three or more arms by a coarse simulation in long steps with fixed noise.
 
 Some paths are followed with random numbers that are always the same, so a prediction is a smooth
-function of the design. Steps grow with the test, and boundaries are moved by the additional
-distance by which a longer step oversteps them. docs/research/prediction.md derives both parts.
+function of the design. Steps grow with the test. A longer step oversteps a boundary further before
+this is seen, so boundaries are moved inwards by the difference. docs/research/prediction.md derives
+this correction.
 """
 
 from __future__ import annotations

@@ -353,7 +353,7 @@ class _UnitLog:
             slots = slots[: stored.handed]
             left = 0 if deal is None else len(deal.slots) - stored.handed
             if left != stored.left:
-                message = f"left stored as {stored.left}, but the last block has {left} places"
+                message = f"places left stored as {stored.left}, but the last block has {left}"
                 self.findings.add(message)
         if tuple(self._handed) != slots:
             handed = short(tuple(self._handed))

@@ -91,7 +91,10 @@ class Comparison:
     runs: int
 
     def against(self, looks: int | None = None) -> tuple[float, ...]:
-        """Return each log(1/delta) at which the opposite is significant among all comparisons."""
+        """Return each log(1/delta) at which the opposite order is significant.
+
+        The level allows for `looks` comparisons, by default one for each point.
+        """
         limit = beyond_chance(self.runs, looks or len(self.grid))
         pairs = zip(self.grid, self.margins, strict=True)
         return tuple(level for level, margin in pairs if margin.mean < -limit * margin.se)

@@ -107,7 +107,7 @@ def _log_log(power: int, words: str, more: tuple[Measured, ...] = ()) -> Finding
 
 
 def log_log(m: Measurements) -> Finding:
-    """Judge the claim that noise adds units like its variance times log log(1/delta)."""
+    """Judge the claim that noise adds units in proportion to its variance and log log(1/delta)."""
     del m
     more = (
         Measured(

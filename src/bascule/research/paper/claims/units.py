@@ -57,7 +57,7 @@ def _etc_is_cheaper(rule: UCB, log_inverse_delta: float) -> bool:
 
 
 def between_ucb_and_etc(m: Measurements) -> Finding:
-    """Judge whether UCB has less regret than ETC but decides later; predict where curves cross."""
+    """Judge whether UCB costs less than ETC but decides later; predict from which log(1/delta)."""
     rules, etc = (UCB(1.5), UCB(2)), ETC().label
     cheaper: list[tuple[Quantity, str, str]] = [("regret", rule.label, etc) for rule in rules]
     later: list[tuple[Quantity, str, str]] = [("decision_time", etc, rule.label) for rule in rules]
@@ -91,7 +91,7 @@ def noise_is_negligible(m: Measurements) -> Finding:
             change + limit * noise.se <= NEGLIGIBLE * (spread.mean - 1.0),
             change - limit * noise.se > NEGLIGIBLE * (spread.mean + limit * spread.se - 1.0),
         ),
-        noticed("a change by the noise above its limit", [noise], runs),
+        noticed("a change due to the noise that exceeds its limit", [noise], runs),
         runs,
     )
 

@@ -72,7 +72,7 @@ def room_for_ring(length: int, metrics: int, pairs: int) -> Ring:
 
 
 class Covariates(NamedTuple):
-    """The covariates of a design, with arrays for their sums and for those of waiting units."""
+    """The covariates of a design, with arrays for their sums and for waiting units."""
 
     drawn: DrawnCovariates
     spreads: FloatArray
