@@ -52,12 +52,14 @@ export function outcomeOf(unit: string, details: TrackingEventDetails = {}): Out
 }
 
 /**
- * Fetch with a time limit, which the OFREP client does not have, and so that the reason of a refused key reaches the
- * caller: the OFREP client drops the body of a 401 or 403, and passes on the `errorDetails` of a 400.
+ * Fetch with a time limit, which not all versions of the OFREP client have, and so that the reason of a refused key
+ * reaches the caller: the OFREP client drops the body of a 401 or 403, and passes on the `errorDetails` of a 400.
  */
 function fetchWithin(milliseconds: number): typeof fetch {
   return async (address, request) => {
-    const answer = await fetch(address, { ...request, signal: AbortSignal.timeout(milliseconds) });
+    const limit = AbortSignal.timeout(milliseconds);
+    const signal = request?.signal ? AbortSignal.any([request.signal, limit]) : limit;
+    const answer = await fetch(address, { ...request, signal });
     if (answer.status !== 401 && answer.status !== 403) return answer;
     return new Response(answer.body, { status: 400, headers: answer.headers });
   };

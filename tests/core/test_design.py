@@ -4,6 +4,7 @@ import dataclasses
 import inspect
 import json
 import math
+import os
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -228,3 +229,14 @@ def test_help_explains_every_field_with_its_type_and_default(value: Any) -> None
     listed = set(re.findall(r"- `(\w+)`:", inspect.getdoc(value) or ""))
     assert listed == {field.name for field in fields(value)} - {"kind"}
     assert "Annotated" not in str(inspect.signature(value))
+
+
+def test_a_design_can_be_saved_into_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        design().save(pipe)
+        assert bs.Design.from_dict(json.loads(os.read(reader, 10_000))) == design()
+    finally:
+        os.close(reader)

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import pytest
+from tests.outside import Rating
 
 import bascule as bs
 
@@ -13,6 +14,15 @@ import bascule as bs
 def design(rule: Any, outcome: bs.Recurrent | None = None, **more: Any) -> bs.Design:
     given = {"sides": None if "delta" in more else 1, **more}
     return bs.Design(["a", "b"], outcome or bs.Recurrent(1, 1), rule, **given)
+
+
+def test_a_model_that_states_what_it_lacks_still_gives_one_outcome_per_unit() -> None:
+    class Alone(Rating):
+        lacks = ("metric",)
+
+    assert not Alone.supports("metric")
+    assert not Alone.supports("several outcomes")
+    assert bs.Recurrent.supports("several outcomes")
 
 
 @pytest.mark.parametrize(

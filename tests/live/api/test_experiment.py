@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -420,3 +421,22 @@ def test_a_test_that_takes_nobody_answers_with_the_control_and_a_reason(
     assert asked("new") == ("a", "STATIC", False)
     assert asked("0") == ("a", "STATIC", True)
     assert test.verify().agrees
+
+
+def test_experiments_are_named_in_a_list(store: bs.Store) -> None:
+    """A text was searched for the names: "checkout-2" erased a unit of the test `checkout`, too."""
+    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
+    for name in ("checkout", "checkout-2"):
+        store.create(name, design).assign("ann")
+    wrong: Any = "checkout-2"
+    for call in (store.erase, store.unit_data):
+        with pytest.raises(bs.InputError, match="experiments must be a list"):
+            call("ann", experiments=wrong)
+    assert store.erase("ann", experiments=["checkout-2"]) == ("checkout-2",)
+
+
+def test_an_evaluation_is_plain_data_also_of_a_unit_that_is_not_enrolled(store: bs.Store) -> None:
+    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
+    found = asdict(store.create("button", design, start=False).evaluate("ann"))
+    assert json.loads(json.dumps(found)) == found
+    assert not found["enrolled"]

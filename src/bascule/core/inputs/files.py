@@ -72,6 +72,10 @@ def replacing(path: Path, private: bool = False) -> Iterator[Path]:
 
 def write_whole(path: Path, data: bytes) -> Path:
     """Write a file completely or not at all."""
+    if path.exists() and not path.is_file():
+        # A pipe or a device, such as /dev/stdout, cannot be replaced.
+        path.write_bytes(data)
+        return path
     with replacing(path) as made:
         made.write_bytes(data)
     return path

@@ -72,6 +72,9 @@ class Outcome(Declared, Limits, ABC):
         super().__init_subclass__(**keywords)
         if cls.recurring:
             cls.lacks = LACKED_BY_RECURRING
+        elif not {*OF_RECURRING} <= {*cls.lacks}:
+            # A model that states what it lacks does not have to know of recurring outcomes.
+            cls.lacks = (*cls.lacks, *OF_RECURRING)
 
     @classmethod
     def supports(cls, feature: str) -> bool:

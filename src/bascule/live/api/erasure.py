@@ -13,7 +13,7 @@ from bascule.core.errors import InputError
 from bascule.core.inputs.checks import seconds
 from bascule.live.clock import moment
 from bascule.live.commit.context import StoreContext
-from bascule.live.steps.inputs import checked_unit
+from bascule.live.steps.inputs import check_listed, checked_unit
 from bascule.live.storage import queries, statements
 from bascule.live.storage.names import PREFIX
 from bascule.live.storage.state import OPEN
@@ -92,6 +92,8 @@ class ErasableStore(StoreContext):
         {'unit': 'user-42', 'experiments': []}
         """
         named = checked_unit(unit)
+        if experiments is not None:
+            check_listed("experiments", experiments)
         with self.reading() as connection:
             data = []
             for number, name in statements.fetch(connection, _WHERE, named, named, named):
@@ -108,6 +110,8 @@ class ErasableStore(StoreContext):
         On SQLite the deleted data is overwritten in the file.
         """
         named = checked_unit(unit)
+        if experiments is not None:
+            check_listed("experiments", experiments)
         with self.reading() as connection:
             rows = statements.fetch(connection, _WHERE, named, named, named)
         names = {

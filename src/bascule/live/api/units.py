@@ -15,7 +15,7 @@ from bascule.core.enrolment.audience import Audience
 from bascule.core.enrolment.targeting import Context
 from bascule.core.errors import InputError
 from bascule.live.commit.context import ACTOR, StoreContext
-from bascule.live.commit.queue import Job, Reply, Result, copy_error
+from bascule.live.commit.queue import Job, Reply, Result
 from bascule.live.steps.inputs import check_listed, checked_unit, event_of
 from bascule.live.steps.maturity import Event, Receipt
 from bascule.live.steps.serving import Evaluation
@@ -220,8 +220,8 @@ class Calls(Handle):
 
 def _arm(evaluation: Evaluation, strict: bool) -> str:
     """Return the arm to serve; if `strict`, raise what keeps the unit out of the test."""
-    if strict and evaluation.problem is not None:
-        raise copy_error(evaluation.problem)
+    if strict and not evaluation.enrolled:
+        raise InputError(evaluation.why, evaluation.detail, kind="conflict")
     return evaluation.arm
 
 

@@ -251,9 +251,9 @@ class Runner:
             experiment = kept.loaded.id
             self._kept[experiment] = kept
             self._latest[experiment] = (kept.loaded, perf_counter(), work.served)
-            if kept.loaded.state.names is not work.before.state.names:
-                self.notice_erasures(kept.loaded)
             self.memory.learn(experiment, work.arms)
+            # Afterwards, since another process may have erased a unit between commit and `learn`.
+            self.notice_erasures(kept.loaded)
 
     def _one(
         self, connection: Connection, jobs: Mapping[Job, list[Reply[Any]]]

@@ -7,7 +7,7 @@ dropped. A unit that is not in the test is served the winner or the control. Pur
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from bascule.core.design import Design
@@ -43,8 +43,6 @@ class Evaluation:
     enrolled: bool
     why: str = ""
     detail: str = ""
-    problem: InputError | None = field(default=None, repr=False, compare=False)
-    """The reason why the unit is not in the test: the error that `strict` raises."""
 
 
 Served = tuple[Evaluation, ...]
@@ -76,7 +74,7 @@ def _evaluation(
     shown = arms.names[arm], arms.values[arm], reason
     if problem is None:
         return Evaluation(*shown, enrolled=True)
-    return Evaluation(*shown, False, problem.field, str(problem), problem)
+    return Evaluation(*shown, False, problem.field, str(problem))
 
 
 def everyones_arm(state: ExperimentState) -> int | None:

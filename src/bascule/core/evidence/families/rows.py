@@ -252,7 +252,8 @@ class Family(NamedTuple):
     of the second arm's mean to the first's, or the reverse if `relative` is -1. `difference` has
     the bounds of the same two means' difference, before mirroring. None if there are none."""
     nested: bool = False
-    """Whether the interval of a pair lies within those of all earlier looks."""
+    """Whether the interval of a pair holds at every look, so that a status intersects the present
+    one with those that were stored."""
     in_theory: bool = False
     """Whether theory can predict when such evidence decides. If it cannot, and there is no
     `boundary` either, nothing is predicted, and no median-unbiased estimate is given."""

@@ -59,7 +59,11 @@ def field_docs(source: type) -> dict[str, str]:
     >>> field_docs(Status)["units"]
     'Number of units that were assigned.'
     """
-    (definition,) = ast.parse(inspect.getsource(source)).body
+    try:
+        (definition,) = ast.parse(inspect.getsource(source)).body
+    except OSError:
+        # Installed without source files: the description has no texts for these fields.
+        return {}
     assert isinstance(definition, ast.ClassDef)
     return {
         ast.unparse(field.target): inspect.cleandoc(text.value.value)
