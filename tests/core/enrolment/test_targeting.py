@@ -74,7 +74,7 @@ def test_a_rule_may_not_be_nested_without_end() -> None:
     rule: dict[str, Any] = {"==": [COUNTRY, "FR"]}
     for _ in range(2000):
         rule = {"!": rule}
-    with pytest.raises(InputError, match="nested 10 levels"):
+    with pytest.raises(InputError, match="nested at most 10 levels"):
         rule_of(rule)
 
 

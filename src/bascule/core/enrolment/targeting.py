@@ -177,7 +177,7 @@ class _Reader:
     def _count(self, depth: int) -> None:
         self._parts += 1
         if depth > DEEPEST or self._parts > MOST_PARTS:
-            raise _refused(f"at most {MOST_PARTS} parts, nested at most {DEEPEST} deep")
+            raise _refused(f"at most {MOST_PARTS} parts, nested at most {DEEPEST} levels")
 
 
 def _attribute(name: object) -> Term:
