@@ -125,9 +125,9 @@ The tests are planned for 500 pairs with normal outcomes, one-sided at 5 %; the 
 ### Where bascule is not the best
 
 - **Planned looks.** A group-sequential test with quadratic spending and 14 looks has the power of our even split ({quadratic["at 0.2"].mean:.3f}) with
-  {100 - 100 * quadratic["units"].mean / horizon["units"].mean:.0f} % fewer units. That is the price of looking at any time.
+  {100 - 100 * quadratic["units"].mean / horizon["units"].mean:.0f} % fewer units. These are the price of looking at any time.
 - **Tests without a planned effect.** Tilt_1 without a planned effect and without a horizon finds the difference in {100 * sequential["Tilt_1"]["at 0.2"].mean:.0f} % of tests,
-  GAVI in {100 * sequential["GAVI"]["at 0.2"].mean:.0f} %: GAVI is tuned to the sample size, although its error is controlled at every sample size.
+  GAVI in {100 * sequential["GAVI"]["at 0.2"].mean:.0f} %: GAVI finds more because it is tuned to the sample size; its error is controlled at every sample size.
 - **Power at the planned sample size.** The fixed test has {sequential["fixed"]["at 0.2"].mean:.3f}, and in principle a test that is valid at
   any time can reach the same power at its last look (Koning and van Meer). Neither YEAST nor bascule does.
 - **Three arms and more.** bascule divides the error among the pairs of arms, so that it holds for any means. That costs
@@ -149,8 +149,8 @@ a known standard deviation of 1, one-sided at 5 %. There are {runs["sequential"]
   undecided test loses afterwards is not counted.
 - *most units* is 1,000 for tests that are stopped at 1,000 units. For bascule with a horizon it is the longest of all runs: a
   horizon counts information, and an uneven split needs more units for the same information.
-- *error, if it runs on*: tests that are undecided at 500 pairs go on to 700, with looks as far apart as before, each at the
-  boundary of the last planned look. The figure is their share of wrong answers at effect 0 (not measured for 14 looks).
+- *error, if it runs on*: tests that are undecided at 500 pairs go on to 700. The further looks are as far apart as the
+  planned ones, and use the boundary of the last planned look. The figure is their share of wrong answers at effect 0 (not measured for 14 looks).
 
 The rows of bascule with a horizon have a planned power of {HORIZON_POWER}, which puts the horizon of an even split at 1,002
 units: 1,000 and one more block.
@@ -170,7 +170,7 @@ the outcomes, so the number of units at which it ends varies, and may exceed the
 ## Fixed-confidence best arm
 
 The two problems are those of Garivier and Kaufmann (2016), with 0/1 outcomes and an error of 10 %: four arms with means of
-.5, .45, .43 and .4, and five arms with means of .3, .21, .2, .19 and .18. There are {runs["best-arm"]:,} runs for each row, and {runs["best-arm"] // SLOW:,} for track-and-stop. Their rules stop at log((log t + 1)/δ).
+.5, .45, .43 and .4, and five arms with means of .3, .21, .2, .19 and .18. There are {runs["best-arm"]:,} runs for each row, and {runs["best-arm"] // SLOW:,} for track-and-stop. Their rules stop when the evidence exceeds log((log t + 1)/δ), with t units so far and an error of δ.
 This is the threshold of their experiments; the one in their proof is higher. bascule divides the error among the pairs of
 arms, with [bets](evidence.md) whose error is proven. Their published figures are left out, because we could not read them
 in the source. *Regret* adds up the gaps of the arms times their units.
@@ -230,13 +230,13 @@ python -m bench.public_tests asos asos_digital_experiments.parquet   # osf.io/64
 {published_table(recorded)}
 *rates* is the table of 0/1 outcomes, where *at 0.1* is a lift of 10 %; *one best* is the power in the trial; *null* and *alternative* are
 the columns *no effect* and *planned effect*. *Standard errors apart* is the difference divided by the joint standard error,
-rounding included. Podlozhniy's shares are taken to come from 100,000 runs, and adaptr's from its 1,000. All methods of
+rounding included. We assume that Podlozhniy's shares come from 100,000 runs; those of adaptr come from 1,000. All methods of
 others in a table are run on the same simulated outcomes, so deviations in a column are correlated: those at a lift of 10 %
 are largely one deviation, seen several times.
 
 ## Commands
 
-`make benchmark` measures this page anew, in less than ten minutes on two cores. Seeds are fixed: with the versions in
+`make benchmark` recomputes every figure of this page in less than ten minutes on two cores. Seeds are fixed: with the versions in
 `constraints.txt` every figure is reproduced exactly. Other versions of NumPy draw some binomial numbers differently, which
 changes the row of adaptr and the archive within their errors.
 

@@ -251,3 +251,14 @@ def test_the_page_of_the_design_file_has_every_field() -> None:
                 assert f'"{kind}"' in words
                 fields |= {f"{part}.{name}" for name in options_of(registry.get(kind))}
     assert listed == fields
+
+
+def test_sections_of_docstrings_have_lines_of_their_own() -> None:
+    """A heading that is joined with its text is one long paragraph in `help` and on the site."""
+    package = Path(bascule.__file__).parent
+    joined = [
+        path.name
+        for path in package.rglob("*.py")
+        if re.search(r"^ *(Parameters|Returns|Examples) -{4,} ", path.read_text("utf-8"), re.M)
+    ]
+    assert joined == []

@@ -59,7 +59,7 @@ class Log(Declared):
     query: Annotated[
         str | None,
         Option(
-            "Rows of a database, or of a file (log).",
+            "SQL that returns the rows of the log; a file is the table `log` in it.",
             group="basics",
             metavar="SQL",
         ),

@@ -37,15 +37,29 @@ def plan(
     at no effect. `Plan.fastest` and `Plan.cheapest` are the fastest and the cheapest design without
     the condition on the fixed-horizon test.
 
-    Parameters ---------- outcome The outcome model, or a whole `PlanRequest`. baseline Mean of the
-    first arm. lift Difference that the test should find: a number in outcome units, or "20%" of the
-    baseline. rules Rules to consider besides the usual ones. runs Number of simulated tests of the
-    recommended design. seed Seed of the random numbers. threads Number of threads; all cores if not
-    given. progress Called with the title of the step, the amount done, and the total amount. If it
-    is not given, a bar is shown in a terminal and in a notebook; False shows none. options The
-    other fields of a `PlanRequest`; and `cap`, which plans for `Bounded(0, cap)`, an amount or a
-    quantile of the sample such as "99%". `sample` may be a file of outcomes, from which the
-    baseline and the spread are taken if they are not given.
+    Parameters
+    ----------
+    outcome
+        The outcome model, or a whole `PlanRequest`.
+    baseline
+        Mean of the first arm.
+    lift
+        Difference that the test should find: a number in outcome units, or "20%" of the baseline.
+    rules
+        Rules to consider besides the usual ones.
+    runs
+        Number of simulated tests of the recommended design.
+    seed
+        Seed of the random numbers.
+    threads
+        Number of threads; all cores if not given.
+    progress
+        Called with the title of the step, the amount done, and the total amount. If it is not
+        given, a bar is shown in a terminal and in a notebook; False shows none.
+    options
+        The other fields of a `PlanRequest`; and `cap`, which plans for `Bounded(0, cap)`, an amount
+        or a quantile of the sample such as "99%". `sample` may be a file of outcomes, from which
+        the baseline and the spread are taken if they are not given.
 
     Examples
     --------

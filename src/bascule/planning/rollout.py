@@ -162,17 +162,33 @@ def plan_rollout(
 ) -> Rollout:
     """Plan a rollout whose guardrails are `metrics`, at the shares of new versions in `ramp`.
 
-    Parameters ---------- metrics The guardrails, and secondary metrics. ramp Pairs of a time since
-    the start and the share of the users who get a new version, all new versions together.
-    units_per_day New units a day. deadline_days Days by which the rollout should have ended; they
-    include the longest window. harm_error Bound on the probability that a version without harm is
-    rolled back. arms Names of the versions, the present one first, or their number. Of several new
-    versions the first one that every guardrail allows is shipped; in the cases of the plan, all new
-    versions are alike. outcome, goal, measure Of the primary metric, which is shown and does not
-    decide. Without an outcome, the primary metric is the first guardrail, whose outcomes are then
-    recorded under both names. reports With "always" every unit reports an outcome, and no window is
-    needed. runs Number of simulated rollouts of each case; if not given, from 100 to 1,000, as many
-    as take a few seconds. seed Seed of the random numbers.
+    Parameters
+    ----------
+    metrics
+        The guardrails, and secondary metrics.
+    ramp
+        Pairs of a time since the start and the share of the users who get a new version, all new
+        versions together.
+    units_per_day
+        New units a day.
+    deadline_days
+        Days by which the rollout should have ended; they include the longest window.
+    harm_error
+        Bound on the probability that a version without harm is rolled back.
+    arms
+        Names of the versions, the present one first, or their number. Of several new versions the
+        first one that every guardrail allows is shipped; in the cases of the plan, all new versions
+        are alike.
+    outcome, goal, measure
+        Of the primary metric, which is shown and does not decide. Without an outcome, the primary
+        metric is the first guardrail, whose outcomes are then recorded under both names.
+    reports
+        With "always" every unit reports an outcome, and no window is needed.
+    runs
+        Number of simulated rollouts of each case; if not given, from 100 to 1,000, as many as take
+        a few seconds.
+    seed
+        Seed of the random numbers.
 
     Examples
     --------

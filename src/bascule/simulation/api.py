@@ -68,20 +68,39 @@ def simulate(
     Run k of a seed draws the same numbers whatever the number of threads. An interruption raises
     `KeyboardInterrupt`, without a result.
 
-    Parameters ---------- design The design to simulate. means The mean of each arm, as 0.05 or
-    "5%"; leave them out if `world` has them. runs Number of runs. seed Seed of the random numbers.
-    threads Number of threads; all cores if not given. progress Called now and then with the number
-    of finished runs. world A `World`, the same as plain data, or a name, which needs `means`. With
-    its `units_per_day` the simulation includes the window and the calendar of the design. engine
-    "plain" draws every outcome. "fast" is for `Recurrent` outcomes, where its cost does not grow
-    with the number of units, and for rules in blocks, where it draws the sum of an arm's outcomes
-    in a block at once, with the same distribution. With guardrails, "plain" runs the same loop
-    uncompiled, with the same result. executor An executor of `concurrent.futures`, or of a Dask
-    client, instead of threads; the result is the same. metrics The means of the arms on each other
-    metric of the design, which are drawn independently. A metric that is left out has its baseline
-    as the mean of every arm. In a world with `units_per_day` a guardrail counts after its own
-    window, if that is shorter than the unit's. device "cuda" for a GPU. precision On a GPU,
-    "single" or "double" for normal outcomes.
+    Parameters
+    ----------
+    design
+        The design to simulate.
+    means
+        The mean of each arm, as 0.05 or "5%"; leave them out if `world` has them.
+    runs
+        Number of runs.
+    seed
+        Seed of the random numbers.
+    threads
+        Number of threads; all cores if not given.
+    progress
+        Called now and then with the number of finished runs.
+    world
+        A `World`, the same as plain data, or a name, which needs `means`. With its `units_per_day`
+        the simulation includes the window and the calendar of the design.
+    engine
+        "plain" draws every outcome. "fast" is for `Recurrent` outcomes, where its cost does not
+        grow with the number of units, and for rules in blocks, where it draws the sum of an arm's
+        outcomes in a block at once, with the same distribution. With guardrails, "plain" runs the
+        same loop uncompiled, with the same result.
+    executor
+        An executor of `concurrent.futures`, or of a Dask client, instead of threads; the result is
+        the same.
+    metrics
+        The means of the arms on each other metric of the design, which are drawn independently. A
+        metric that is left out has its baseline as the mean of every arm. In a world with
+        `units_per_day` a guardrail counts after its own window, if that is shorter than the unit's.
+    device
+        "cuda" for a GPU.
+    precision
+        On a GPU, "single" or "double" for normal outcomes.
 
     Examples
     --------

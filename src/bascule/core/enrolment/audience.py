@@ -33,7 +33,7 @@ class Layer:
     """A part of a layer: no unit is in two tests of a layer at the same time.
 
     - `name`: the name of the layer.
-    - `share`: the part of the layer's units that this test has, in thousandths.
+    - `share`: the part of the layer's units that this test has, from 0 to 1: a multiple of 0.001.
     - `slots`: its ranges of slots, from the first to before the last; the store fills them in.
 
     >>> Layer("checkout", 0.25).needed

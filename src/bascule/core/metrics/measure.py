@@ -40,8 +40,8 @@ class Measure:
     - `period`: instead of a window, for recurring outcomes: each unit gives one number for every
       period since its assignment, `missing` if nothing happened.
     - `coverage`: the share of an arm's units that must have a value before the arm can be shipped;
-      0.5 with "exclude" and 0.8 otherwise. With 0 missing values are taken as regular:
-      neither few values nor unequal shares of them in the arms delay a decision.
+      0.5 with "exclude" and 0.8 otherwise. If it is 0, missing values never delay a
+      decision, even if there are few values or their shares differ between the arms.
 
     >>> Measure("7d", "any").window, Measure(period="1d").period
     (604800.0, 86400.0)

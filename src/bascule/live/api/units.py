@@ -98,7 +98,7 @@ class Calls(Handle):
         covariates: Covariates | None = None,
         strict: bool = False,
     ) -> Reply[str]:
-        """Assign a unit and return the arm to serve; the assignment is on disk before this returns.
+        """Assign a unit and give the arm to serve, once the assignment is on disk.
 
         A unit keeps the arm that it was assigned, until the winner is released to everyone, its arm
         is dropped, or the test is stopped for an arm. A test that takes no new units (paused, full,
