@@ -246,7 +246,7 @@ def test_files_that_were_tampered_with_enter_no_server(
             ("UPDATE assignments SET unit = unit || char(0)", "stored as", False),
             ("UPDATE assignments SET unit = CAST(x'ff' AS text) || number", "UTF-8", False),
             ("UPDATE outcomes SET value = 1 - value", "was changed", True),
-            ("UPDATE experiments SET version = 9223372036854775807", "counted up", True),
+            ("UPDATE experiments SET version = 9223372036854775807", "not a valid number", True),
             ("UPDATE assignments SET time = 'soon'", "time stored as 'soon'", False),
             ("DROP TRIGGER audit_keeps_update", "trigger audit_keeps_update", False),
             ("CREATE VIEW spy AS SELECT 1", "spy", False),
