@@ -75,6 +75,9 @@ class Layer:
 class Holdout:
     """Units that are kept out of every test with this holdout, to compare with later.
 
+    - `name`: the name of the holdout, the same in all its tests.
+    - `share`: the part of all units that it keeps out, from 0 to 1.
+
     >>> Holdout("2026", 0.05).has("user-42")
     False
     """
