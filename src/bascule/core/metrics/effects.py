@@ -184,8 +184,8 @@ def _shown(
     kept = statistics.bounds
     if not kept or not procedure.keeps_bounds:
         return now
-    nested = isinstance(procedure, BlockProcedure) and procedure.evidence.nested
-    if nested or procedure.winner(statistics) != NOBODY:
+    always = isinstance(procedure, BlockProcedure) and procedure.evidence.holds_at_every_look
+    if always or procedure.winner(statistics) != NOBODY:
         # A decision depends on the current evidence, which may not have been stored yet, and so do
         # the lifts of bets.
         known = ((low, high) for _, low, high in procedure.known_differences(statistics))

@@ -373,7 +373,7 @@ FOLLOWING_BETS = Family(
     interval=interval,
     outlook=outlook,
     remaining=remaining,
-    nested=True,
+    holds_at_every_look=True,
     in_theory=True,
     lift=lift,
 )

@@ -251,9 +251,8 @@ class Family(NamedTuple):
     """(pair, difference, relative, params) -> the bounds of the ratio of two means, minus 1: that
     of the second arm's mean to the first's, or the reverse if `relative` is -1. `difference` has
     the bounds of the same two means' difference, before mirroring. None if there are none."""
-    nested: bool = False
-    """Whether the interval of a pair holds at every look, so that a status intersects the present
-    one with those that were stored."""
+    holds_at_every_look: bool = False
+    """Whether the interval of a pair is valid at every look, and not at the stored ones alone."""
     in_theory: bool = False
     """Whether theory can predict when such evidence decides. If it cannot, and there is no
     `boundary` either, nothing is predicted, and no median-unbiased estimate is given."""
