@@ -100,7 +100,7 @@ def test_an_exported_test_is_analysed_as_any_log_and_points_to_its_report(tmp_pa
 def test_a_rule_that_is_not_registered_is_refused_at_creation(tmp_path: Path) -> None:
     design = bs.Design(["a", "b"], bs.Gaussian(1), Lean(2), reports="always")
     with bs.open(tmp_path / "store.db") as store:
-        with pytest.raises(bs.InputError, match="register its rule with"):
+        with pytest.raises(bs.InputError, match="register a rule of your own with RULES"):
             store.create("eager", design)
         assert store.experiments() == []
         RULES.register(Lean)

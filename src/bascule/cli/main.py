@@ -151,7 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise
         said = _one_line(message()).replace("Value error, ", "")
         if not said:
-            # Help was printed, because nothing was asked for.
+            # The command was called without arguments, and Typer has printed its help.
             sys.exit(USAGE_ERROR)
         _exit(_with_help(said, problem), USAGE_ERROR)
     if code == INTERRUPTED:

@@ -185,10 +185,10 @@ def course_of_steps(
         return only_treatment(marks[OUT], count, terms.control)
 
     def bring_back(test: Row, marks: Rows, arms: Rows, count: int, terms: Terms) -> bool:
-        """Activate a beaten control if guardrails need its outcomes; return whether it did.
+        """Assign units to a beaten control again if guardrails need them; return whether it does.
 
-        Guardrails compare arms with the control. They need its outcomes while a lone arm is
-        undecided, and while a decision is withheld that harm would make void.
+        Guardrails compare arms with the control. They need its outcomes while the only active arm
+        has no decision yet, and while a decision is withheld that harm would overturn.
         """
         control = terms.control
         asked = lone_arm(test, marks, arms, count, terms) != NOBODY

@@ -23,7 +23,7 @@ LONGEST = 20
 
 
 def named(**options: Option) -> Options:
-    """Return options that belong to a single command, with their names filled in."""
+    """Return the options of a single command, each with its name and its kind."""
     return {
         name: replace(option, name=name, kind="choice" if option.choices else option.kind)
         for name, option in options.items()
@@ -35,9 +35,9 @@ def declared(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator that adds declared options and `--help-all` to a command.
 
-    The command gets the options that were given as `**given`, as they were typed; its own
-    parameters do not change. `shown` are the groups that `--help` shows, and `environment` is the
-    prefix of the environment variables that can set an option.
+    The command receives the options that were typed as `**given`, as text; its own parameters do
+    not change. `--help` shows the groups `shown`, and `--help-all` shows all of them. An option can
+    also be set by an environment variable whose name begins with `environment`.
     """
     options = {
         option.flag or name: option

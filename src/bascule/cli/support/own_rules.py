@@ -35,7 +35,8 @@ def named_rule(text: str, field: str = "rule") -> Rule:
     else:
         known = ", ".join([*RULES.kinds, *RIVALS])
         raise invalid(
-            f"{field} {text!r} does not exist: choose from {known}, or give FILE.py:CLASS"
+            f"{field} {text!r} does not exist: choose from {known}, or name a class of your own as "
+            "FILE.py:CLASS"
         )
     positional, keywords = _arguments(f"({arguments}" if arguments else "()", text, field)
     try:

@@ -347,14 +347,14 @@ def check_readable(design: Design) -> None:
     except (InputError, TypeError, ValueError) as problem:
         raise InputError(
             "design",
-            f"the design could not be read again ({problem}): register its rule with "
-            "RULES.register, and its outcome model with OUTCOMES.register",
+            f"the design could not be loaded from its stored form ({problem}): register a rule "
+            "of your own with RULES.register, and an outcome model with OUTCOMES.register",
         ) from None
     if again != design:
         raise InputError(
             "design",
-            f"the design would be read as another one ({again.rule!r:.80}): register the class of "
-            f"{design.rule!r:.80} under a kind of its own",
+            f"the stored form of the design would be loaded with the rule {again.rule!r:.80}: "
+            f"register the class of {design.rule!r:.80} under a kind of its own",
         )
 
 
