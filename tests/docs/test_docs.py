@@ -221,7 +221,7 @@ def test_reference_covers_every_public_name() -> None:
     page = "\n".join(one.read_text(encoding="utf-8") for one in pages)
     shown: dict[str, set[str]] = {}
     for section in page.split("currentmodule:: ")[1:]:
-        names = re.findall(r"auto(?:class|function):: (\w+)$", section, re.MULTILINE)
+        names = re.findall(r"auto(?:class|function):: (\w+)(?:\(\))?$", section, re.MULTILINE)
         shown.setdefault(section.split()[0], set()).update(names)
     modules = {name for name in bascule.__all__ if isinstance(getattr(bascule, name), ModuleType)}
     everyday = set(bascule.__all__) - modules
@@ -231,6 +231,21 @@ def test_reference_covers_every_public_name() -> None:
         wanted = set(getattr(bascule, name).__all__)
         assert shown.pop(f"bascule.{name}") == wanted - (elsewhere if name != "worlds" else set())
     assert not shown
+
+
+def test_reference_describes_fields_as_their_readers_need_them(built: Path) -> None:
+    pages = {path.stem: path.read_text("utf-8") for path in (built / "using").glob("python*.html")}
+    text = {name: re.sub(r"<[^>]+>", "", page) for name, page in pages.items()}
+    # Words before a colon are no type, and what only bascule creates or passes is no parameter.
+    assert "The phase: ready, running" in text["python-live"]
+    for words in (*text.values(), *pages.values()):
+        assert "StoreContext" not in words
+        assert "_waiters" not in words
+        assert "kind: Literal['tilt']" not in words
+    # Accepted words stand beside an option, types beside a field, and names of pages are links.
+    assert "How the values of a unit are combined. One of &quot;sum&quot;, " in text["python-live"]
+    assert "units (int): Number of units that were assigned." in text["python-results"]
+    assert "docs/research/" not in text["python-live"]
 
 
 def test_an_everyday_namespace_is_short() -> None:

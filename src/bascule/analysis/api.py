@@ -61,8 +61,12 @@ def analyze(
     metric
         What is measured: a column, "clicks per views", or a `LogMetric`. Of several the first one
         decides.
-    unit, arm, time
-        Columns: whom a row is about, which arm that unit got, and when.
+    unit
+        Column that identifies the unit, such as the user, that a row is about.
+    arm
+        Column with the arm that the unit got.
+    time
+        Column with the time of the row.
     metrics
         Guardrails and secondary metrics, which are shown beside the first one. A guardrail keeps
         an arm from being called ready to ship.

@@ -42,19 +42,26 @@ SHARED = tuple(name for name in options_of(PlanFields) if name in options_of(Des
 class Forecast:
     """Forecast of a test that ends at the deadline at the latest, even if it is undecided.
 
-    It was either simulated, with `runs` runs and standard errors, or predicted, without them. Half
-    and nine tenths of all tests have ended by `p50_days` and `p90_days`, decided or ended by their
-    plan (horizon or futility); these are infinite if they lie beyond the deadline, and nan where
-    they are unknown: in a prediction without an effect and with futility.
+    It was either simulated, with standard errors, or predicted, without them. Half and nine tenths
+    of all tests have ended by `p50_days` and `p90_days`, decided or ended by their plan (horizon or
+    futility). Both are infinite if they lie beyond the deadline, and nan where they are unknown: in
+    a prediction without an effect and with futility.
     """
 
     days: Estimate
+    """Mean number of days until the test ends."""
     p50_days: float
+    """Day by which half of all tests have ended."""
     p90_days: float
+    """Day by which nine tenths of all tests have ended."""
     cost: Estimate
+    """Mean loss until the test ends, compared with giving every unit the best arm."""
     decided: Estimate
+    """Probability of a decision by the deadline."""
     wrong: Estimate
+    """Probability of a wrong decision."""
     runs: int = 0
+    """Number of simulated tests; 0 for a prediction."""
 
     @property
     def simulated(self) -> bool:

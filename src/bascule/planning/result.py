@@ -44,16 +44,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """Forecast of the recommended design if the true lift is half, double or zero, as `name` says.
-
-    `means` is None if the limits of the outcomes exclude such a lift, and `forecast` is None while
-    it is unknown.
-    """
+    """Forecast of the recommended design if the true lift is half, double or zero."""
 
     name: str
+    """"half", "double" or "zero"."""
     lift: float
+    """The true lift in this case."""
     means: tuple[float, ...] | None = None
+    """Means of the arms; None if the limits of the outcomes exclude such a lift."""
     forecast: Forecast | None = None
+    """Forecast in this case; None while it is unknown."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -62,23 +62,33 @@ class Plan(Reported):
 
     Cost is the loss until the end of the test, compared with giving every unit the best arm, in
     outcome units. A test ends at the deadline at the latest, and days and cost are counted up to
-    the end of the test. `complete` is False while some predicted figures are still to be simulated.
+    the end of the test.
     """
 
     WIDTH, PAGE = COLUMNS, "Test plan"
 
     request: PlanRequest
+    """The request that the plan answers."""
     rule: Rule
+    """Rule of the recommended design."""
     points: tuple[Candidate, ...]
+    """All candidates."""
     what_if: tuple[WhatIf, ...]
+    """Forecasts of the recommended design at other lifts."""
     reach: Reach
+    """What the traffic allows if the recommended design does not decide by the deadline."""
     fixed_horizon: FixedHorizon
+    """The fixed-horizon test of the same request."""
     seed: int
+    """Seed of the simulations."""
     complete: bool = False
+    """False while some predicted figures are still to be simulated."""
     guarded: Forecast | None = None
     """Forecast with all guardrails, if no arm changes them; None if not simulated."""
     seconds: float = 0.0
+    """Seconds that the plan took, without the time for compiling."""
     compile_seconds: float = 0.0
+    """Seconds that compiling took."""
 
     @property
     def chosen(self) -> Candidate:

@@ -179,9 +179,13 @@ def plan_rollout(
         Names of the versions, the present one first, or their number. Of several new versions the
         first one that every guardrail allows is shipped; in the cases of the plan, all new versions
         are alike.
-    outcome, goal, measure
-        Of the primary metric, which is shown and does not decide. Without an outcome, the primary
-        metric is the first guardrail, whose outcomes are then recorded under both names.
+    outcome
+        Outcome model of the primary metric, which is shown and does not decide. If it is not given,
+        the primary metric is the first guardrail, whose outcomes are recorded under both names.
+    goal
+        Goal of the primary metric, "increase" or "decrease".
+    measure
+        Measure of the primary metric.
     reports
         With "always" every unit reports an outcome, and no window is needed.
     runs

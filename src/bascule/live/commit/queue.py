@@ -58,9 +58,6 @@ class Job(NamedTuple):
 class Reply(Generic[Result]):
     """A caller's request to an experiment, and its result once its transaction is on disk.
 
-    `job` gives a result for each of the `items`, and `read` converts these to the result of the
-    call. `actor` is the name for the audit log, if it is not that of the store.
-
     Wait for the result with `result()` in a thread, or with `await` in a coroutine. If a waiting
     caller is cancelled, the request is still carried out.
 
@@ -75,9 +72,11 @@ class Reply(Generic[Result]):
     True
     """
 
+    # The job gives a result for each of the items, and `read` converts these to that of the call.
     job: Job
     items: Sequence[Any]
     read: Callable[[Sequence[Any]], Result]
+    # The name for the audit log, if it is not that of the store.
     actor: str | None = None
     results: Sequence[Any] = ()
     error: BaseException | None = None

@@ -31,8 +31,9 @@ OPEN: tuple[Phase, ...] = ("ready", "running", "paused")
 class Assignment(NamedTuple):
     """A unit with its arm: its number in the test, when it came, and the arm's probability.
 
-    `deal` is the number of its block, in tests that have blocks, and `covariates` is the JSON list
-    of its covariates, in tests that have them.
+    `arm` is counted from 0, and `time` is in seconds since 1970-01-01 in UTC. `deal` is the number
+    of its block, in tests that have blocks, and `covariates` is the JSON list of its covariates, in
+    tests that have them.
     """
 
     unit: str
@@ -58,22 +59,25 @@ class ArmValues(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """An announced decision, with the number of units and the time; it never changes.
-
-    `harm` names the metrics on which all treatments were harmful, if that was the reason, and
-    `keep` is the arm to keep if there is no relevant difference. `by` says whether the primary
-    metric or the guardrails decided.
-    """
+    """An announced decision, with the number of units and the time; it never changes."""
 
     arm: int | None
+    """The arm that won, counted from 0; None if no difference matters."""
     name: str
+    """Name of the arm that won, or "no difference that matters"."""
     error: float
+    """Bound on the probability that the decision is wrong."""
     guarantee: str
     units: int
+    """Number of counted units at the decision."""
     time: float
+    """Time of the decision, in seconds since 1970-01-01 in UTC."""
     harm: tuple[str, ...] = ()
+    """The metrics on which all treatments were harmful, if that was the reason."""
     keep: int | None = None
+    """The arm to keep if no difference matters."""
     by: str = "primary"
+    """What decided: "primary" for the primary metric, or "guardrails"."""
 
     @classmethod
     def of(cls, decision: Decision, units: int, time: float, keep: int | None = None) -> Verdict:

@@ -30,14 +30,14 @@ AS_LONG = 1.001
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A candidate design of a plan, with its expected forecast and, if any, its simulated one.
-
-    The expected forecast comes from theory, or from a few runs if theory cannot predict it.
-    """
+    """A candidate design of a plan, with its expected forecast and, if any, its simulated one."""
 
     design: Design
+    """The candidate as a design, which a test can be created with."""
     expected: Forecast
+    """Forecast by theory, or by a few runs if theory cannot predict the design."""
     simulated: Forecast | None = None
+    """Forecast by simulation; None if the design was not simulated."""
     request: PlanRequest = DEFAULT_REQUEST
 
     @property

@@ -27,15 +27,15 @@ ROUNDS = 50
 
 @dataclass(frozen=True, slots=True)
 class FixedHorizon:
-    """A fixed-horizon test: units per arm, days until its single look, and its cost.
-
-    With a conversion window, the look is when the window of the last unit has closed.
-    """
+    """A fixed-horizon test: units per arm, days until its single look, and its cost."""
 
     units_per_arm: int
     days: float
+    """Days until its single look, when the conversion window of the last unit has closed."""
     cost: float
+    """Loss until its look, compared with giving every unit the best arm."""
     power: float
+    """Probability of finding the lift."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
