@@ -68,6 +68,22 @@ def test_links_of_a_store_are_made_in_every_open_test(store: bs.Store) -> None:
     assert [test.assign("user") for test in tests[:2]] == arms
 
 
+def test_a_name_of_no_experiment_is_not_left_out_silently(store: bs.Store) -> None:
+    test = store.create("checkout", COINS)
+    arm = test.assign("visitor")
+    for call in (
+        lambda names: store.link("visitor", "user", names),
+        lambda names: store.unit_data("visitor", names),
+        lambda names: store.erase("visitor", names),
+    ):
+        with pytest.raises(bs.InputError, match="no experiment 'chekout': did you mean 'checkout'"):
+            call(["checkout", "chekout"])
+    assert test.assignment("visitor") is not None
+    assert test.assignment("user") is None
+    assert store.link("visitor", "user", ["checkout"]) == {"checkout": arm}
+    assert store.link("visitor", "user", []) == {}
+
+
 def test_a_damaged_test_and_a_deleted_one_keep_no_other_from_being_linked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,6 +61,11 @@ def test_a_unit_is_exported_and_erased(service: Service, admin: httpx.Client, na
         assert other.post("/v1/units/erase", json=ann).status_code == 404
         refused = other.post("/v1/units/erase", json={**ann, "experiments": [name]})
         assert refused.status_code == 403
+        # The key is also valid for an experiment that does not exist yet, which is no mistake.
+        pair = {"unit": "ann@example.com", "other": "ann"}
+        assert other.post("/v1/units/link", json=pair).json()["arms"] == {}
+    unknown = admin.post("/v1/units/erase", json={**ann, "experiments": [name, f"{name}x"]})
+    assert (unknown.status_code, unknown.json()["field"]) == (404, "experiment")
     erased = admin.post("/v1/units/erase", json={**ann, "experiments": [name]}).json()
     assert erased["erased"] == [name]
     assert "until it has" in erased["note"]

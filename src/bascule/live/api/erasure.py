@@ -76,6 +76,17 @@ class Expired:
         return f"{self.experiment}: {self.erased:,} units erased{kept}"
 
 
+def wanted_names(connection: Connection, names: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return the names of the experiments to use, None for all; an unknown name is an error."""
+    if names is None:
+        return None
+    check_listed("experiments", names)
+    for name in names:
+        if queries.number_of(connection, name) is None:
+            raise queries.gone(name, [test.name for test in queries.all_experiments(connection)])
+    return tuple(names)
+
+
 class ErasableStore(StoreContext):
     """A store that can return and erase the data of a unit."""
 
@@ -84,7 +95,7 @@ class ErasableStore(StoreContext):
     ) -> dict[str, Any]:
         """Return all data that the store has about a unit, to answer a request for access.
 
-        With `experiments`, only the data of these experiments.
+        With `experiments`, only the data of these experiments, which must exist.
 
         >>> import bascule as bs
         >>> with bs.open(":memory:") as store:
@@ -92,12 +103,11 @@ class ErasableStore(StoreContext):
         {'unit': 'user-42', 'experiments': []}
         """
         named = checked_unit(unit)
-        if experiments is not None:
-            check_listed("experiments", experiments)
         with self.reading() as connection:
+            wanted = wanted_names(connection, experiments)
             data = []
             for number, name in statements.fetch(connection, _WHERE, named, named, named):
-                if experiments is None or name in experiments:
+                if wanted is None or name in wanted:
                     with naming_damage(name, "its data about the unit cannot be shown"):
                         data.append(_in_experiment(self, connection, number, name, named))
         return {"unit": named, "experiments": data}
@@ -110,15 +120,12 @@ class ErasableStore(StoreContext):
         On SQLite the deleted data is overwritten in the file.
         """
         named = checked_unit(unit)
-        if experiments is not None:
-            check_listed("experiments", experiments)
         with self.reading() as connection:
+            wanted = wanted_names(connection, experiments)
             rows = statements.fetch(connection, _WHERE, named, named, named)
-        names = {
-            number: name for number, name in rows if experiments is None or name in experiments
-        }
+        names = {number: name for number, name in rows if wanted is None or name in wanted}
         if not names:
-            places = "this store" if experiments is None else ", ".join(experiments)
+            places = ", ".join(wanted or ["this store"])
             message = f"there is no unit {named!r:.60} in {places}: check its name"
             raise InputError("unit", message, kind="not_found")
         self.erasing(names, partial(_erase, [named]))

@@ -19,12 +19,12 @@ from bascule.core.enrolment.audience import Audience, Delivery
 from bascule.core.errors import InputError, invalid
 from bascule.core.metrics.measure import Measure
 from bascule.live.api.backup import import_experiment, write_copy
-from bascule.live.api.erasure import ErasableStore
+from bascule.live.api.erasure import ErasableStore, wanted_names
 from bascule.live.api.experiment import Experiment
 from bascule.live.clock import Clock
 from bascule.live.commit.runner import load
 from bascule.live.reports.verification.verify import Verification, verify_orphans
-from bascule.live.steps.inputs import check_listed, check_name, checked_description
+from bascule.live.steps.inputs import check_name, checked_description
 from bascule.live.steps.stages import check_live
 from bascule.live.storage.delivery import checked_delivery, placed
 from bascule.live.storage.queries import (
@@ -144,17 +144,14 @@ class Store(ErasableStore):
     ) -> dict[str, str | None]:
         """Link two names of one person in all open experiments; return their common arm in each.
 
-        With `experiments`, they are linked only in these. Call it at every sign-in, since an
-        experiment that is created later does not know of the link. If an experiment cannot be read,
-        it raises `InputError` after the names are linked in all others.
+        With `experiments`, they are linked only in the open ones of these. Call it at every
+        sign-in, since an experiment that is created later does not know of the link. If an
+        experiment cannot be read, it raises `InputError` after linking the names in all others.
         """
-        if experiments is not None:
-            check_listed("experiments", experiments)
         with self.reading() as connection:
-            tests = [
-                experiment for experiment in all_experiments(connection) if experiment.phase in OPEN
-            ]
-        tests = [test for test in tests if experiments is None or test.name in experiments]
+            wanted = wanted_names(connection, experiments)
+            tests = [test for test in all_experiments(connection) if test.phase in OPEN]
+        tests = [test for test in tests if wanted is None or test.name in wanted]
         arms: dict[str, str | None] = {}
         damaged: dict[str, Exception] = {}
         for first in range(0, len(tests), LINKED_TOGETHER):

@@ -31,6 +31,8 @@ from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import described
 from bascule.service.auth.access import allow, client
+from bascule.service.auth.keys import Caller
+from bascule.service.reading.shared import ExperimentCache
 from bascule.service.reading.store_calls import StoreCalls, calls_of
 from bascule.service.responses import MEDIA_TYPE, DataResponse, Problem
 
@@ -89,7 +91,8 @@ async def link(request: Request) -> Response:
         if await request.is_disconnected():
             # With thousands of tests this takes seconds, and the client may have hung up meanwhile.
             raise ClientDisconnect
-        arms = await calls_of(request).long(store.link, body.unit, body.other, caller.experiments)
+        experiments = await existing(request, caller)
+        arms = await calls_of(request).long(store.link, body.unit, body.other, experiments)
     return DataResponse({"unit": body.unit, "other": body.other, "arms": arms})
 
 
@@ -150,7 +153,7 @@ async def data(request: Request, caller: Admin) -> Response:
     """Return all that is known of a unit: assignments, outcomes, and excluded outcomes."""
     unit = (await read(request, models.OneUnit)).unit
     store: Store = request.app.state.store
-    return await answer_long(request, store.unit_data, unit, caller.experiments)
+    return await answer_long(request, store.unit_data, unit, await existing(request, caller))
 
 
 @router.post(
@@ -165,9 +168,18 @@ async def erase(request: Request, caller: Admin) -> Response:
     for name in wanted or ():
         allow(caller, name)
     store: Store = request.app.state.store
-    experiments = caller.experiments if wanted is None else wanted
+    experiments = await existing(request, caller) if wanted is None else wanted
     erased = await change(request, caller, store.erase, body.unit, experiments)
     return DataResponse({"erased": list(erased), "note": ERASED})
+
+
+async def existing(request: Request, caller: Caller) -> list[str] | None:
+    """Return the experiments of a caller's key that exist; None if the key is valid for all."""
+    if caller.experiments is None:
+        return None
+    directory: ExperimentCache = request.app.state.directory
+    names = {entry.name for entry in await directory.all(age=0.0)} | directory.damaged.keys()
+    return [name for name in caller.experiments if name in names]
 
 
 async def receipts_of(
