@@ -44,7 +44,7 @@ def amounts_of(status: Status) -> Amounts:
 
 
 def effect_words(contrasts: Sequence[Contrast], winner: str, goal: Goal, amounts: Amounts) -> str:
-    """Describe the winner minus the control; if the control won, minus its nearest rival."""
+    """Describe the winner minus the control or, if the control won, minus its nearest rival."""
     mine = [
         (contrast.difference, contrast.low, contrast.high, "")
         for contrast in contrasts
@@ -67,8 +67,8 @@ def effect_words(contrasts: Sequence[Contrast], winner: str, goal: Goal, amounts
 def difference_lines(status: Status) -> list[str]:
     """Return lines with each treatment minus the control on every metric, and notes on intervals.
 
-    On the primary metric, the differences of treatments follow. A metric has no lines before its
-    first outcome is counted, which is sooner for metrics with a short window.
+    On the primary metric, the differences between treatments follow. Before the first unit counts
+    on the primary metric, only metrics that already have a mean are listed.
     """
     counted = [metric for metric in status.metrics if status.matured or set(metric.means) != {None}]
     if not status.matured and not counted:
@@ -140,7 +140,10 @@ def mean_lines(status: Status) -> list[str]:
 
 
 def final_lines(status: Status) -> list[str]:
-    """Return the final differences, with units measured after the decision; empty without any."""
+    """Return the differences with all units that were enrolled, also those that counted later.
+
+    The list is empty if `status.final` is None.
+    """
     final = status.final
     if final is None:
         return []

@@ -85,7 +85,7 @@ def new_figure(
 ) -> tuple[Figure, Sequence[Axes]]:
     """Return an empty figure with panels side by side, without changing Matplotlib's global state.
 
-    `parts` are the widths of the panels beside each other, equal unless given.
+    `parts` are the relative widths of the panels, equal unless given.
 
     >>> figure, axes = new_figure(columns=2)
     >>> len(axes)
@@ -116,7 +116,7 @@ def rendered(figure: Figure, kind: str) -> bytes:
 
 
 def save_figure(figure: Figure, path: Path) -> tuple[Path, ...]:
-    """Write `path` with the suffixes .png and .svg; text in the SVG file is kept as text."""
+    """Write a figure to `path`.png and `path`.svg, with text as text, and return both paths."""
     layout, written = figure.get_layout_engine(), []
     try:
         for kind in KINDS:
@@ -186,7 +186,7 @@ def pretty(label: str) -> str:
 
 
 def bar_edges(values: FloatArray) -> FloatArray:
-    """Return bar edges of a histogram such that each bar covers equally many possible values.
+    """Return the edges of a histogram's bars, each of which covers equally many possible values.
 
     >>> bar_edges(np.array([1.0, 2.0, 4.0])).tolist()
     [0.5, 1.5, 2.5, 3.5, 4.5]

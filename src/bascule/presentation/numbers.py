@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bascule.simulation import Estimate
 
 __all__ = ["UNKNOWN", "part", "percent"]
-"""Formatters that are imported from `core.approximate`."""
+"""Names of `core.approximate` that other modules import from this one."""
 
 NORMAL_95 = 1.959964
 """Standard errors on either side of an interval of 95 %."""
@@ -40,7 +40,7 @@ class Amounts:
     """Formats the outcomes of one test: in percent if they are 0 or 1.
 
     Means have three digits in percent and four otherwise. A difference with a known interval is
-    written to about a hundredth of the interval's width.
+    rounded to a hundredth of the interval's width or less, and to six decimals at most.
 
     >>> Amounts(binary=True).mean(0.0525), Amounts(binary=False).mean(12.3456)
     ('5.25 %', '12.35')
@@ -246,7 +246,10 @@ def estimate(value: Estimate) -> str:
 
 
 def estimate_95(value: Estimate) -> str:
-    """Format a mean with the half width of its 95 % interval, rounded to one digit of that width.
+    """Format a mean with the half width of its 95 % interval.
+
+    Decimals end with the first digit of the half width. There are at most three, and fewer if the
+    mean is 10 or more.
 
     >>> from bascule.simulation import Estimate
     >>> estimate_95(Estimate(1234.6, 10.0))
@@ -261,7 +264,9 @@ def estimate_95(value: Estimate) -> str:
 
 
 def day(days: float) -> str:
-    """Format a day of a test to a tenth; a day after the deadline is "later".
+    """Format a day of a test to a tenth, or to two digits below 1; infinity is "later".
+
+    An infinite day is one after the deadline.
 
     >>> day(6.587), day(math.inf)
     ('6.6', 'later')
@@ -281,7 +286,7 @@ def day_count(days: float) -> str:
 
 
 def duration(days: float | None) -> str:
-    """Return a length of time in the unit that people would use.
+    """Format a number of days in the unit that people would use.
 
     >>> duration(3.2), duration(0.3), duration(None)
     ('3.2 days', '7.2 hours', '–')
@@ -306,7 +311,7 @@ def range_words(low: float, high: float) -> str:
 
 
 def when(seconds: float) -> str:
-    """Return a moment as a table shows it.
+    """Format a Unix time, in seconds, as date and time in UTC.
 
     >>> when(0.0)
     '1970-01-01 00:00:00'

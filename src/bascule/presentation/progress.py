@@ -21,8 +21,8 @@ PATIENCE = 1.0
 def progress_bar() -> Iterator[Report]:
     """Yield a function that shows progress while a computation runs, and remove it afterwards.
 
-    It is shown on standard error if that is a terminal, and below the cell of a notebook; elsewhere
-    nothing is shown.
+    The progress is shown below the cell of a notebook, or on standard error if that is a terminal;
+    elsewhere nothing is shown.
     """
     show = notebook_display()
     if show is not None:

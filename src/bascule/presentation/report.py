@@ -33,7 +33,7 @@ class Fact:
 
     @property
     def words(self) -> str:
-        """The figure with its comment."""
+        """The value, followed by `more`."""
         return f"{self.value} {self.more}".rstrip()
 
 
@@ -63,13 +63,13 @@ class Report:
     question: str = ""
     """The question that the result answers."""
     facts: tuple[Fact, ...] = ()
-    """Figures, each with its name."""
+    """Values, each with its name."""
     tables: tuple[Table, ...] = ()
-    """Figures that are compared."""
+    """Tables of values that are compared."""
     notes: tuple[str, ...] = ()
     """Sentences: the reason, the guarantee, and warnings."""
     figures: tuple[Drawable, ...] = ()
-    """Figures that pages and notebooks draw."""
+    """Drawings, for pages and notebooks."""
     parts: tuple[Report, ...] = ()
     """Reports below this one, such as those of segments."""
     details: Report | None = None
@@ -90,10 +90,11 @@ class Report:
         )
 
     def spelled(self, names: Mapping[str, str]) -> Report:
-        """Return the report with options in its notes spelled as on the command line, for example.
+        """Return the report with the options in its notes spelled as `names` says.
 
-        A note has `option` or `option=value`; `names` may also have a spelling for a value. An
-        option that is not in `names` is spelled as in Python.
+        Notes write an option in backticks, alone or as `option=value`. `names` has the spelling of
+        an option, such as its flag on the command line, or of an option with its value. Other
+        options only lose their backticks.
 
         >>> notes = ("Takes longer (`share`).", 'Give `missing="exclude"`.')
         >>> names = {"share": "--share", "missing": "--missing"}
@@ -122,7 +123,7 @@ class Report:
 def lines(report: Report, width: int = COLUMNS) -> list[str]:
     """Return a report as lines of text: headline, question, facts, tables, notes, parts.
 
-    Sentences are broken at a `width`; 0 leaves each on one line.
+    Sentences are wrapped at `width` characters; with a `width` of 0 each stays on one line.
 
     >>> lines(Report("Ship green: +5.0 points", notes=("Proven.",)))
     ['Ship green: +5.0 points', '', 'Proven.']

@@ -67,7 +67,7 @@ def _amount(value: float) -> str:
 
 
 def rows(simulation: Simulation) -> list[tuple[str, str]]:
-    """Return the summary in words: each number with its meaning."""
+    """Return the rows of the summary, each a name and a value in words."""
     design = simulation.design
     summary, quantiles = simulation.summary(), simulation.quantiles()
 
@@ -119,7 +119,7 @@ def not_played(simulation: Simulation) -> str:
 
 
 def guarded_rows(simulation: Simulation, guarded: GuardedRuns) -> list[tuple[str, str]]:
-    """Return what guardrails did, in words."""
+    """Return the rows on guardrails: wrongly shipped arms, false removals, and ends by harm."""
     design = simulation.design
     lines = []
     for metric in design.guardrails:

@@ -52,8 +52,8 @@ ENDED_BY: dict[EndReason | None, str] = {
 """Why a test is over, as the end of a sentence."""
 
 FEWEST = 10
-"""Number of counted units per arm from which on a headline says that it is too early to forecast;
-with fewer, it says what is waited for."""
+"""Minimum number of counted units per arm for a headline that it is too early to forecast; with
+fewer units, the headline says what the test waits for."""
 
 
 MANY_LATE = 0.5
@@ -61,7 +61,7 @@ MANY_LATE = 0.5
 
 
 def headline(status: Status) -> str:
-    """Return what to do, in one line: the effect once it is decided, else how long it may take."""
+    """Return what to do, in one line, with the effect of a winner or the expected time left."""
     if status.decision is not None:
         return _decided(status, status.decision)
     if status.state == "over":
@@ -209,7 +209,7 @@ def _decided(status: Status, decision: Verdict) -> str:
 def _guardrail_words(status: Status, winner: str) -> str:
     """Say what is shown about a winner's guardrails, and how other metrics changed.
 
-    "quality at most 2 points worse (proven at 5 %); cost −60 %".
+    For example, "quality at most 2 points worse (proven at 5 %); cost −60 %".
     """
     shown, hidden = [], []
     for metric in status.metrics:

@@ -32,7 +32,7 @@ def amounts_of(analysis: Analysis) -> Amounts:
 
 
 def stamp(analysis: Analysis, day: str) -> str:
-    """Return a day as the log writes it: a date, or a number."""
+    """Return a day as the log writes it, a date or a number; empty if the log has no times."""
     return analysis.reading.stamp(day) or ""
 
 
@@ -59,7 +59,7 @@ class Against:
 
 
 def against(analysis: Analysis) -> tuple[Against, ...]:
-    """Return the differences of the leader to every other arm, the nearest rival first."""
+    """Return the differences between the leader and each other arm, the nearest rival first."""
     return tuple(
         Against(
             now,
@@ -81,10 +81,10 @@ def tabled(analysis: Analysis) -> list[Effect]:
 
 
 def costs(analysis: Analysis) -> tuple[float, ...]:
-    """Return the cumulative cost by day, computed with the present means.
+    """Return the cumulative cost at the end of each day; empty if the mean of an arm is unknown.
 
-    Units whose outcomes are not final yet are left out. The costs of the days are scaled so that
-    they add up to `analysis.cost`, which for a live test is computed from its differences.
+    The present means determine the cost of a unit in each arm. Units whose outcomes are not final
+    yet are left out. Costs are scaled so that the cost of all units is `analysis.cost`.
     """
     better = analysis.design.oriented
     means = [better(arm.mean) for arm in analysis.arms if arm.mean is not None]
@@ -100,13 +100,16 @@ def costs(analysis: Analysis) -> tuple[float, ...]:
 
 
 def decision_place(analysis: Analysis) -> int | None:
-    """Return the index of the day on which the decision was first possible."""
+    """Return the index of the day on which the decision was first possible, or None."""
     dates = [day.date for day in analysis.days]
     return dates.index(analysis.decided) if analysis.decided in dates else None
 
 
 def span(days: Mapping[str, Effect], marked: str | None = None) -> tuple[float, float]:
-    """Return the range to draw, without the first days, whose intervals are very wide.
+    """Return the range of the vertical axis, which contains 0 and the intervals of most days.
+
+    In the first quarter of the days intervals are very wide: they may be cut off, except on the day
+    `marked`.
 
     >>> day = Effect("b", "a", 0.1, -1.0, 1.0, 0.05, "proven")
     >>> span({"2026-03-01": day}), span({})
@@ -129,7 +132,9 @@ def limited_days(days: Mapping[str, Effect]) -> dict[str, Effect]:
 
 
 def dated(dates: Sequence[str], limit: int) -> list[int]:
-    """Return the positions of the dates to write on an axis, whole weeks or so apart.
+    """Return the indices of the dates to write on an axis, all equally far apart.
+
+    The distance is the smallest in `DAYS_APART` that divides the time into at most `limit` parts.
 
     >>> dated([f"2026-03-{day:02}" for day in range(1, 32)], 6)
     [0, 7, 14, 21, 28]
@@ -150,7 +155,7 @@ MOST_RIVALS = 4
 
 
 def plot_analysis(analysis: Analysis) -> Figure:
-    """Plot the leading arm against its rivals, and the cost; with segments, their differences now.
+    """Plot the leader against its rivals, and the cost; or the present difference of each segment.
 
     >>> import bascule as bs
     >>> log = {"unit": range(400), "arm": ["a", "b"] * 200, "value": [0, 1, 0, 0] * 100,

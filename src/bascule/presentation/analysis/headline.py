@@ -24,7 +24,7 @@ MOST_NAMED = 4
 
 
 def headline(analysis: Analysis) -> str:
-    """One line that says what to do; a sample ratio mismatch comes first."""
+    """Return one line that says what to do, after any warning about events or the sample ratio."""
     warning = "Sample ratio mismatch, find its cause first. " if analysis.ratio_mismatch else ""
     matches = "".join(
         f"Only {check.message}. " for check in analysis.flagged if check.name == MATCHES
@@ -74,7 +74,7 @@ RUNNING_DAYS = 2
 
 
 def has_ended(analysis: Analysis) -> bool:
-    """Whether the test of a log has ended: its last day is some days ago, or is not known."""
+    """Whether a test has ended: the last day of its log is days ago, or the log has no dates."""
     if analysis.reading.times != "dates" or analysis.last_day is None:
         return True
     last = date.fromisoformat(analysis.last_day)
@@ -82,9 +82,9 @@ def has_ended(analysis: Analysis) -> bool:
 
 
 def _of_ended(analysis: Analysis, pairs: str) -> str:
-    """Say what an ended, undecided test shows by its single look (valid if nobody looked before).
+    """Say what an undecided test that has ended shows if this is the first and only look.
 
-    With three arms or more the single look names an arm that beats all others.
+    An arm is named if it beats all others in that look.
     """
     oriented = analysis.design.oriented
     beats = {

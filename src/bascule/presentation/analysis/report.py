@@ -301,13 +301,17 @@ def _excluded(counts: Iterable[tuple[str, int]]) -> list[str]:
 
 
 def _figures(analysis: Analysis) -> tuple[Drawable, ...]:
-    """Return a figure of the differences, and one of them by day if the log has several days."""
+    """Return a figure of the present differences and, if there are several days, one by day."""
     course = (analysis,) if len(analysis.days) > 1 and not analysis.segments else ()
     return (*standing_intervals(analysis), *course)
 
 
 def day_table(analysis: Analysis) -> Report | None:
-    """Return a table of units, means and differences after each day, the nearest rivals first."""
+    """Return a table of units, means and differences after each day.
+
+    The differences are those of the nearest rivals, at most `MOST_RIVALS`. Return None if there are
+    fewer than two days.
+    """
     arms, rivals = analysis.design.arms, against(analysis)[:MOST_RIVALS]
     if len(analysis.days) < 2:
         return None

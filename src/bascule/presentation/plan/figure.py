@@ -1,4 +1,4 @@
-"""The figure of a plan: cost against days for every design that was tried."""
+"""The figure of a plan: cost against days for the designs that were tried."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of a plan: each design that was tried, and the recommended one at other lifts."""
+"""The tables of a plan: alternatives, shares of the traffic, all designs, and other lifts."""
 
 from __future__ import annotations
 

@@ -272,7 +272,7 @@ def design_in_words(design: Design, request: PlanRequest) -> str:
 
 
 def report(plan: Plan, with_details: bool = False) -> Report:
-    """Return the plan as a report: the recommendation, a few facts, one reason, the guarantee."""
+    """Return the plan as a report: recommendation, alternatives, reasons, and the guarantee."""
     parts = [why(plan), cap_words(plan), *guardrail_lines(plan), measure_words(plan)]
     if not plan.possible:
         parts += limits(plan)
