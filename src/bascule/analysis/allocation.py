@@ -37,7 +37,8 @@ def sample_ratio(
 
     `units` and `weights` have a row for each period in which the weights were constant.
     If the split is right, the probability that it is ever flagged is at most 1 %, however often
-    one looks. With `one_look` a significant chi-square test of this single look is enough.
+    one looks. With `one_look` it is also flagged if a chi-square test of this look alone is
+    significant.
 
     >>> sample_ratio(["a", "b"], np.array([[5000.0, 5400.0]]), [[0.5, 0.5]]).flagged
     True
@@ -86,7 +87,7 @@ def _at_once(statistics: AllocationStatistics) -> float:
 
 
 def plausible_split(counts: Sequence[int]) -> list[float] | None:
-    """Return the even split, or a simple split of two arms, if the counts are close to one.
+    """Return an even split or, for two arms, a simple one that is close to the counts; else None.
 
     >>> plausible_split([9010, 990]), plausible_split([5000, 4600]), plausible_split([30, 70])
     ([0.9, 0.1], [0.5, 0.5], None)
@@ -104,8 +105,9 @@ def plausible_split(counts: Sequence[int]) -> list[float] | None:
 def logged_ratio(arms: Sequence[str], scores: Scores) -> Check:
     """Compare the units per arm with the logged assignment probabilities.
 
-    The weights of two arms in their comparison have the same expected sum. The p-value holds for a
-    look at the end of every day.
+    If the probabilities are right, the weights (`Scores.weight`) of the units of two arms against
+    each other have the same expected sum. The p-value is corrected for the number of pairs, and
+    holds for a look at the end of every day.
     """
     weight, squares = scores.weight.sum(axis=0), scores.squares.sum(axis=0)
     pairs = list(combinations(range(len(arms)), 2))
@@ -121,8 +123,8 @@ def logged_ratio(arms: Sequence[str], scores: Scores) -> Check:
         return Check(SAMPLE_RATIO, False, message, p_value)
     message = (
         f"the units of {arms[worst_pair[0]]} and {arms[worst_pair[1]]} do not agree with the "
-        f"logged probabilities ({shown(p_value)}): find out whether these are those that "
-        "were used"
+        f"logged probabilities ({shown(p_value)}): find out whether the logged ones "
+        "are those that were used"
     )
     return Check(SAMPLE_RATIO, True, message, p_value)
 
@@ -152,6 +154,9 @@ def _checked(arms: Sequence[str], weights: object) -> list[float]:
 
 def other_assignment(wholes: Sequence[str], mixed: Sequence[str]) -> list[Check]:
     """Return checks for groups assigned as a whole, and for columns that contradict the arm.
+
+    `wholes` has the columns with such groups, and `mixed` a description of each column that
+    contradicts the arm.
 
     >>> print(other_assignment(["school"], [])[0])
     ! whole groups: all units of one school have the same arm: if it was assigned as a whole, ...

@@ -56,11 +56,11 @@ def analyze(
     Parameters
     ----------
     log
-        A file (Parquet, CSV, JSON lines), a data frame, an Ibis table, or a `Log` of one of these
-        with what is needed to read it.
+        A file, a folder or a pattern (Parquet, CSV, JSON lines), a data frame, an Ibis table, or a
+        `Log`, which also says how to read one of these, or names a database and a query.
     metric
-        What is measured: a column, "clicks per views", or a `LogMetric`. Of several the first one
-        decides.
+        What is measured: a column, a ratio of columns as "clicks per views", or a `LogMetric`. If
+        several are given, the first one decides.
     unit
         Column that identifies the unit, such as the user, that a row is about.
     arm
@@ -68,29 +68,31 @@ def analyze(
     time
         Column with the time of the row.
     metrics
-        Guardrails and secondary metrics, which are shown beside the first one. A guardrail keeps
-        an arm from being called ready to ship.
+        Guardrails and secondary metrics, which are shown beside the first one. An arm is called
+        ready to ship only if it is within the margin of every guardrail.
     design
         Arms, outcome, error, measure and guardrails, in place of options.
     error
-        False positive rate, at most, however often you look; 0.05 if not given.
+        Bound on the false positive rate, however often you look; 0.05 if not given.
     sides
-        With 1, `error` is the probability that a worse arm wins, and intervals are 90 % ones.
+        2, the default, or 1: `error` then bounds the probability that a worse arm wins, and 0.05
+        gives 90 % intervals.
     control
         The arm that others are compared with, the first one if not given.
     covariate
         Column with a number that was known before the test, to sharpen the comparison (CUPED).
     segment
-        Column; each of its values has an answer, with a part of the error.
+        Column whose values are analysed separately, each with an equal part of the error.
     assignments
         Table with the arms of units, if these were assigned elsewhere.
     assigned
         How units were assigned: probabilities, weights, clusters, blocks.
     until
-        Day at whose end the log is looked at.
+        Last day of the log that is used, or the time up to which it is used.
     looks
-        1 for a log that nobody looked into before its planned end, which is the narrower answer of
-        a fixed sample; "now" for the answer of today alone, which is quicker.
+        1 if nobody looked into the log before its planned end: intervals are then the narrower ones
+        of a fixed sample. "now" leaves out the answers of earlier days, which is quicker. None
+        allows any number of looks.
 
     Examples
     --------
@@ -182,10 +184,11 @@ def _analysis(asked: Asked, first: LogMetric, further: list[LogMetric]) -> Analy
 def _of_ratio(
     metric: LogMetric, asked: Asked, design: Design, events: Any
 ) -> tuple[LogMetric, Asked]:
-    """Return how to read a ratio metric of a design, and the options of its analysis.
+    """Return the metric, with its denominator, and the options to analyse a design with a ratio.
 
-    Exports of tests have both parts of the ratio. Another log has a row for each request, with or
-    without a value; it is analysed like any log, with the error of the design.
+    A log that bascule exported has the denominator in a column `per`. Any other log has a row for
+    each request, with or without a value. It is analysed without the design, whose error, sides,
+    control and goal are used.
     """
     if "per" in map(plain, events.columns):
         return replace(metric, per=metric.per or "per"), asked
@@ -209,7 +212,7 @@ def _metrics_of(design: Design | None, table: Any) -> tuple[list[LogMetric], lis
     ratios = ", ".join(metric.name for metric in present if metric.outcome.pairs)
     if ratios:
         notes.append(
-            f"{ratios}: the mean of the rows that have a value, all of them, whatever its window"
+            f"{ratios}: the mean of the rows that have a value, including those after its window"
         )
     return [LogMetric.of(metric) for metric in present], notes
 

@@ -30,7 +30,7 @@ from bascule.core.statistics import ArmStatistics
 from bascule.core.types import FloatArray
 
 Shares = list[list[float]] | None
-"""Stated weights of the arms, for each period in which they were constant."""
+"""Stated weights of the arms, for each period in which they were constant; None if unstated."""
 
 
 def assembled(request: Request, reduced: Reduced, assigned: Assigned) -> Analysis:
@@ -122,7 +122,7 @@ def answer(
         withheld = split.withheld_reason(request, reduced, within, between)
     if withheld:
         part = part.without_answer()
-    # Means of ratios and of clusters are not means of units.
+    # The cost is a sum over units, and means of ratios and of clusters are not means per unit.
     has_cost = reduced.reading.per is None and reduced.reading.cluster is None
     course, evidence = part.course, part.evidence.within(block, times)
     unknown = [(math.nan, -math.inf, math.inf)] * math.comb(len(arms), 2)
@@ -242,9 +242,10 @@ def _ratio(
     *,
     changed: bool,
 ) -> Check:
-    """Compare the units per arm with the logged probabilities, or with the stated weights.
+    """Compare the units per arm with the stated weights, or else with the logged probabilities.
 
-    Without either, the check is not made if the split `changed` from day to day.
+    Without either, they are compared with the nearest simple split, but not if the split `changed`
+    from day to day.
     """
     if sums.scores is not None and weights is None:
         return allocation.logged_ratio(arms, sums.scores)
@@ -255,7 +256,7 @@ def _ratio(
 
 
 def _cost_of(arms: Sequence[ArmAnswer], goal: Goal) -> float | None:
-    """Return the regret of all units: their loss against the arm that has the best mean now."""
+    """Return the total loss of all units against the best mean; None if an arm has no mean."""
     means = [arm.mean for arm in arms if arm.mean is not None]
     if len(means) < len(arms):
         return None
@@ -266,7 +267,7 @@ def _cost_of(arms: Sequence[ArmAnswer], goal: Goal) -> float | None:
 def _saved_by(
     arms: Sequence[ArmAnswer], sums: Sums, course: DailyCourse, goal: Goal
 ) -> float | None:
-    """Return the regret of the units that came after the decision; None if there is no winner."""
+    """Return the total loss of the units that came after the decision; None without a winner."""
     decision = course.decision
     if decision is None or decision.arm is None or course.decided is None:
         return None
@@ -288,10 +289,10 @@ def _contrasts_of(
     ratio: bool,
     positive: bool,
 ) -> tuple[Contrast, ...]:
-    """Return the differences of the treatments to the control, with relative lifts.
+    """Return the differences between each treatment and the control, with relative lifts.
 
-    With `moments` of the arms, the control's mean is adjusted to the covariate of both arms of a
-    pair, as at one look.
+    `moments` has the sums of products of each arm: with them the control's mean is adjusted by the
+    covariate, as in `adjusted_look`. If outcomes are all `positive` or 0, no lift is below -100 %.
     """
     place = design.arms.index(design.control_arm)
     control = arms[place]
@@ -316,10 +317,10 @@ def _contrasts_of(
 
 
 def _at_least(contrast: Contrast, lowest: float) -> Contrast:
-    """Return the contrast with its lift at least `lowest`; the lift is open without an upper end.
+    """Return the contrast with its lift and the bounds of the lift limited to at least `lowest`.
 
-    Early on, the difference within days may be larger than the control's mean: then the lift is
-    unknown.
+    Without a finite upper bound the lift has no lower bound either, and is None if it is below
+    `lowest`: early on, the difference within days may be larger than the control's mean.
     """
     if contrast.lift_high is None or not math.isfinite(contrast.lift_high):
         unknown = contrast.lift is not None and contrast.lift < lowest

@@ -11,7 +11,7 @@ from bascule.core.errors import InputError
 from bascule.core.options import Declared, Option
 
 Weights = Sequence[float] | Mapping[str, float]
-"""Intended split of the units: a number for each arm, in their order or by name."""
+"""Intended split of the units: a number for each arm, in the order of the arms or by name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """The options of an analysis: the log, its metrics, and how units were assigned.
 
-Every option is declared here, once: Python takes them in groups, the command line as a flat list.
+Every option is declared once, here or in the module `assigned`. Python takes the options in groups,
+and the command line takes all of them side by side.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ PER_ROW = "row"
 """Denominator of a rate per row: the number of a unit's rows that have a value."""
 
 Looks = Literal[1, "now"] | None
-"""How often the log is looked at: once, for today's answer alone, or any number of times."""
+"""1 for a single look at the log, "now" for today's answer alone, None for any number of looks."""
 
 MODELS = tuple(
     kind
@@ -38,7 +39,7 @@ Column = str | None
 
 
 EVEN = Assigned()
-"""Assignment if none is stated: of single units, with even shares or those that the log shows."""
+"""Assignment if none is stated: single units, and an even split or the one that the log shows."""
 
 
 def _column(text: str, group: Group = "basics", **settings: Any) -> Option:
@@ -114,7 +115,7 @@ class Log(Declared):
 
     @classmethod
     def of(cls, metric: object) -> Log:
-        """Return `metric` if it is a log, else a log with this source."""
+        """Return `metric` itself if it is a `Log`, else a `Log` that has it as the source."""
         return metric if isinstance(metric, Log) else cls(metric)
 
     def is_of(self, other: Log) -> bool:
@@ -143,7 +144,7 @@ class LogMetric(Declared):
     per: Annotated[
         Column,
         _column(
-            "Denominator of a ratio: a column, or row for a rate per row that has a value.",
+            "Denominator of a ratio: a column; or the word row, for the mean of rows with a value.",
             group="outcome",
             excludes=("window", "outcome", "probability", "assignments", "design"),
         ),
@@ -203,7 +204,7 @@ class LogMetric(Declared):
     error: float | None = None
     """Error of the metric: by default 0.05 for a guardrail, and otherwise that of the analysis."""
     harm: Harm = "margin"
-    """What makes an arm harmful: worse than the margin, worse at "any" amount, or "never"."""
+    """When an arm is harmful: if worse by the "margin", if worse by "any" amount, or "never"."""
 
     @classmethod
     def of(cls, source: object) -> LogMetric:
@@ -247,7 +248,10 @@ class LogMetric(Declared):
         return all(option is None for option in declared)
 
     def beside(self, first: LogMetric) -> LogMetric:
-        """Return the metric with the window of the first metric, unless it has its own window."""
+        """Return the metric with the window, grace and missing value of the first metric.
+
+        A metric with a window of its own stays as it is; a missing value of its own is kept.
+        """
         if self.window is not None:
             return self
         missing = first.missing if self.missing is None else self.missing
@@ -255,7 +259,7 @@ class LogMetric(Declared):
 
     @property
     def metric_error(self) -> float | None:
-        """False positive rate of the metric; None if it is that of the analysis."""
+        """Error of the metric, 0.05 for a guardrail without one; None for that of the analysis."""
         return METRIC_ERROR if self.error is None and self.margin is not None else self.error
 
 
@@ -319,7 +323,7 @@ class Asked:
     assigned: Assigned = EVEN
     until: Annotated[
         date | datetime | str | None,
-        Option("Use the log up to the end of this day.", metavar="DAY"),
+        Option("Use the log up to the end of this day, or up to this time.", metavar="DAY"),
     ] = None
     looks: Looks = None
 
@@ -352,7 +356,7 @@ ANALYSIS = {
     for name, option in options_of(group).items()
     if option.help
 }
-"""All options of an analysis by name, as one flat list."""
+"""The options of all groups by name, without fields that have no help text."""
 
 
 def metrics_of(metric: object, further: object) -> list[LogMetric]:
@@ -367,7 +371,7 @@ def metrics_of(metric: object, further: object) -> list[LogMetric]:
 
 
 def call_of(source: object, **options: Any) -> dict[str, Any]:
-    """Return the arguments of `analyze` for options given as a flat list.
+    """Return the arguments of `analyze` for options that are not in groups.
 
     >>> call = call_of("log.csv", value="bought", window="7d", count=None, weights=None, error=0.01)
     >>> call["metric"].window, call["log"], call["error"], "assigned" in call

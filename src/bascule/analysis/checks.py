@@ -35,7 +35,7 @@ MISSING_CODES = (-99.0, -999.0, -9999.0, -99999.0, 999.0, 9999.0, 99999.0)
 """Numbers that often stand for missing values."""
 
 FAR = 10.0
-"""A high outcome may be such a code only from this multiple of the mean of all outcomes on."""
+"""Minimum ratio of a highest outcome to the mean of all, if it stands for a missing value."""
 
 ENOUGH_TO_MISS = 10
 """A day without units is reported if this many were expected: by chance, 1 day in 20,000."""
@@ -119,7 +119,8 @@ def outcome_values(model: Outcome | None, unfit: Unfit | None) -> list[Check]:
 def rows_read(reduced: Reduced) -> list[Check]:
     """Check for unusable rows, duplicated rows, and entries that had to be interpreted.
 
-    A check is flagged if it concerns more than 1 % of the rows.
+    A check is flagged if it concerns more than 1 % of the rows. Exact copies are always flagged if
+    each unit has only one row apart from them.
     """
     known = (*REASONS, RAGGED_LINE)
     bad = {
@@ -223,10 +224,10 @@ def two_values(sums: Sums, value: str | None) -> list[Check]:
 
 
 def drift(sums: Sums, arms: Sequence[str], mature: int) -> list[Check]:
-    """Check the outcomes of each arm for a trend over arrivals.
+    """Check the outcomes of each arm for a trend over the days of arrival.
 
-    Outcomes that still grow are compared as they stood on the day of arrival. The p-value holds for
-    a look at the end of every day.
+    The outcomes of the first `mature` days are known. Those that still grow are compared as they
+    stood on the day of arrival. The p-value holds for a look at the end of every day.
     """
     periods = sums.periods()[:mature]
     if not periods:
@@ -235,7 +236,7 @@ def drift(sums: Sums, arms: Sequence[str], mature: int) -> list[Check]:
 
 
 def sparse_days(sums: Sums, blocks: Sums, arms: Sequence[str], block: Block) -> list[Check]:
-    """Check how many units cannot be compared because their blocks have units of one arm only.
+    """Check how many units cannot be compared because their block lacks the other arm of a pair.
 
     >>> from datetime import date
     >>> days = tuple(date(2026, 3, d) for d in (2, 3, 4))
@@ -307,10 +308,11 @@ def gaps(sums: Sums, times: TimeKind) -> Check:
 
 
 def extremes(sums: Sums, arms: Sequence[str], effects: Sequence[Effect]) -> Check:
-    """Check for single outcomes large enough to cause a difference, and for rows of totals.
+    """Check for outcomes that cause a difference, are rows of totals, or stand for missing values.
 
-    An outcome is large if it moves a mean by a quarter of the uncertainty of a difference: the
-    half-width of its interval or, if smaller or without an interval, two standard errors.
+    An outcome is large if it moves the mean of its arm by more than a quarter of the uncertainty of
+    a difference. This uncertainty is the smallest half-width of the intervals, or two standard
+    errors of a difference if that is less.
     """
     name = "extreme values"
     if sums.zero_or_one:
@@ -410,7 +412,7 @@ def covariate_balance(arms: Sequence[str], sums: Sums, covariate: str) -> Check:
 
 
 def of_single_outcomes(sums: Sums) -> list[Check]:
-    """Return, marked as not made, the checks of single outcomes for a log that has only sums."""
+    """Return the checks of single outcomes, as not made, for a log that has only sums."""
     message = "the log has sums, in which single outcomes are not seen"
     made = [] if sums.zero_or_one else [Check("extreme values", False, message, made=False)]
     if sums.cubes is None:

@@ -32,11 +32,11 @@ class LogAnswer:
 
     `leader` is the winner, or the arm that looks best; the difference is that of the leader minus
     its nearest rival; where outcomes are `binary`, 0 or 1, it is a difference of shares. `flagged`
-    names the checks that found something. A log that could not be analysed has the reason in
+    names the checks that found something. A test that could not be analysed has the reason in
     `problem`, and nothing else. `e_value` is the evidence at the end of the log against all arms
     being equal, and `stands` is true for the tests that remain significant after a correction for
-    their number: at most 5 % of these are expected to be false. `savings` is what it would have
-    cost with a planned adaptive design.
+    their number: at most 5 % of these are expected to be false. `savings` is a forecast of the same
+    test with a planned adaptive design; None if there is none.
     """
 
     test: str
@@ -62,7 +62,7 @@ class LogAnswer:
 class LogCollection(Reported):
     """The result of `bascule.analyze_each`: the answers of many tests, one row per test.
 
-    `excluded` says how many rows of a log belong to no test, by reason.
+    `excluded` has the number of rows or units that do not count, by reason.
     """
 
     rows: tuple[LogAnswer, ...]
@@ -93,10 +93,10 @@ class LogCollection(Reported):
 
 
 MOST_FORECASTS = 500
-"""Approximate maximum number of tests that are compared with an adaptive design."""
+"""Maximum number of tests that are compared with an adaptive design."""
 
 Progress = Callable[[str, int, int], None]
-"""Called with the name of the finished item, the number of finished items, and their total."""
+"""Called with the word "tests", the number of finished tests, and their total (0 if unknown)."""
 
 OPTIONS = ("unit", "arm", "time", "error", "sides", "control", "assigned", "until", "looks")
 """Options of `analyze` that `analyze_each` accepts, for all tests."""
@@ -110,10 +110,10 @@ def analyze_each(
     progress: Progress | None = None,
     **options: Any,
 ) -> LogCollection:
-    """Analyse every test in a log of many tests; column `test` has the test of each row.
+    """Analyse every test in a log of many tests; `test` is the column that names the test of a row.
 
     The other options are those of `analyze` on columns, the decision, the assignment and looks.
-    Each test has the whole error. `progress` is called after each test.
+    Each test has the whole error. `progress` is called at the start and after each test.
 
     >>> import bascule as bs
     >>> log = {"test": ["x"] * 400 + ["y"] * 400, "unit": range(800), "arm": ["a", "b"] * 400,
@@ -154,9 +154,9 @@ def _answers(
 ) -> tuple[tuple[LogAnswer, ...], dict[str, int]]:
     """Return the answers of all tests, ordered by name, and the number of excluded rows by reason.
 
-    The table is read once: tests are segments with arms of their own. The arms of each are numbered
-    in the order of their names, and units are distinguished by the test that they are in, since one
-    may be in many.
+    The table is read once: tests are segments with arms of their own. The arms of each test are
+    numbered in the order of their names. A unit that is in several tests counts as a separate unit
+    in each of them.
     """
     assert asked.segment is not None
     table = with_kind(table, metric.value)
@@ -209,7 +209,7 @@ def _of_test(
 def _numbered(
     table: Any, test: str, arm: str, unit: str | None
 ) -> tuple[Any, dict[str, list[str]]]:
-    """Number the arms of each test and make units unique to tests; return table and all arms."""
+    """Number the arms of each test and make units unique to it; return the table and these arms."""
     import ibis
 
     text = table[arm].cast("string").strip()

@@ -21,7 +21,10 @@ from bascule.core.types import FloatArray
 def notes_on(
     request: Request, reduced: Reduced, sums: Sums, known: int, evidence: Evidence
 ) -> list[str]:
-    """Return the notes on how the log was read and compared."""
+    """Return the notes on how the log was read and compared.
+
+    The outcomes of the first `known` days of `sums` are final.
+    """
     notes = [*reduced.reading.notes, *([evidence.note] if evidence.note else [])]
     waiting = int(sums.units[known:].sum())
     if waiting:
@@ -36,7 +39,7 @@ def notes_on(
     without = sum(arm.without for arm in reduced.valueless.values())
     if without and request.exclude:
         notes.append(
-            "units without any value are excluded, so arms are compared by the others alone: that "
+            "units without any value are excluded, so arms are compared by the other units: that "
             "is fair only if the arm does not change who has a value"
         )
     elif without:
@@ -115,7 +118,7 @@ def _skewed_arms(reduced: Reduced, sums: Sums, known: int, evidence: Evidence) -
 def other_difference(
     arms: Sequence[ArmAnswer], effects: Sequence[Effect], covariate: str | None
 ) -> list[str]:
-    """Return a note on why a difference is not that of the means that are shown; empty if it is."""
+    """Return a note on why an effect is not the difference of the shown means; empty if it is."""
     means = {arm.name: arm.mean for arm in arms}
     for effect in effects:
         first, second = means.get(effect.first), means.get(effect.second)

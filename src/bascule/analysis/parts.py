@@ -79,7 +79,7 @@ def part_of(request: Request, reduced: Reduced, name: str, error: float) -> Part
 def _one_look(
     request: Request, arms: Sequence[ArmAnswer], counted: Sums, evidence: Evidence, error: float
 ) -> tuple[OneLook, ...]:
-    """Return the fixed-sample tests; empty if units were assigned adaptively."""
+    """Return the fixed-sample tests; empty if the split was adaptive or `request` asks for none."""
     design = request.design
     adaptive = design is not None and not design.procedure.even
     unwanted = request.brief and not request.once
@@ -134,7 +134,7 @@ def _known_dates(request: Request, reduced: Reduced, sums: Sums) -> list[date]:
 def _design_of(
     request: Request, arms: tuple[str, ...], evidence: Evidence, counted: Sums, error: float
 ) -> Design:
-    """Return the given design, or an even split with the stated or observed outcome."""
+    """Return the given design, or one with an even split and the stated or observed outcome."""
     if request.design is not None:
         return request.design
     model = request.outcome or evidence.outcome
@@ -155,7 +155,7 @@ def _design_of(
 
 
 def _days_left(course: DailyCourse, counted: Sums, first: date) -> float | None:
-    """Return the expected number of days until a decision, at the pace so far."""
+    """Return the expected number of days until a decision, at the pace so far; None if unknown."""
     if course.decision is not None or course.times is None:
         return None
     days = (counted.days[-1] - first).days + 1 if counted.days else 0

@@ -130,7 +130,7 @@ class Request:
 
     @property
     def limits(self) -> Outcome | None:
-        """The model at whose limits outcomes are capped; None for 0/1 outcomes."""
+        """The model at whose limits outcomes are capped; None for 0/1 or unlimited outcomes."""
         model = self.outcome
         return None if model is None or model.binary or not model.limited else model
 
@@ -162,10 +162,11 @@ class Reduced:
     """A reduced log: its arms, the table of sums, and how outcomes were obtained.
 
     `final` says that outcomes do not change any more; `log_end` is the end of the log. `valueless`
-    has, by arm, the number of units without a value. `unfit` has the outcomes that the model
-    rejects. `spelled` has the arms with their entries in the log, `worded` is the number of rows
-    with words in place of numbers, and `duplicates` that of exact copies of other rows, None if not
-    searched for. With `only_copies` units have one row each apart from copies.
+    has, by the number of the arm, how many units have no value. `unfit` has the outcomes that the
+    model rejects. `spelled` has the arms with their entries in the log. `worded` is the number of
+    rows with words in place of numbers. `duplicates` is the number of rows that are exact copies of
+    others, or None if these were not searched for. With `only_copies`, units have one row each
+    apart from copies.
     """
 
     spelled: Arms

@@ -33,7 +33,11 @@ SAMPLE_RATIO = "sample ratio"
 
 @dataclass(frozen=True, slots=True)
 class ArmAnswer:
-    """An arm of an analysis: its units, its counted units, and their mean and deviation."""
+    """An arm of an analysis: its units, and how many of them count.
+
+    `mean` and `deviation` are the mean and the standard deviation of the outcomes of the units that
+    count; None if unknown.
+    """
 
     name: str
     units: int
@@ -111,9 +115,9 @@ class Analysis(Reported):
     units: int
     """Number of units that count."""
     first_day: str | None
-    """First day of the log."""
+    """First day of the log, as 2026-03-01; None if the log has no times."""
     last_day: str | None
-    """Last day of the log."""
+    """Last day of the log; None if the log has no times."""
     arms: tuple[ArmAnswer, ...]
     """Each arm with its units and mean."""
     effects: tuple[Effect, ...]
@@ -203,7 +207,7 @@ class Analysis(Reported):
         }
 
     def judged(self, metric: LogMetric) -> Analysis:
-        """Return the analysis of a declared metric; if a guardrail, with a verdict per treatment.
+        """Return the analysis with its metric and, for a guardrail, a verdict on each treatment.
 
         The probability that an arm worse by the margin or more is found within the margin is at
         most the metric's error, since its interval would have to fail.
@@ -226,8 +230,8 @@ class Analysis(Reported):
     def by_guardrails(self, design: Design) -> Analysis:
         """Return the analysis with the decision that the verdicts on its guardrails lead to.
 
-        The first treatment for which all are within their margins is shipped, and the control stays
-        if every treatment is harmful. A log that lacks one of them decides nothing.
+        The first treatment that is within the margin of every guardrail is shipped. The control
+        stays if every treatment is harmful. If the log lacks a guardrail, nothing is decided.
         """
         wanted = {metric.name for metric in design.guardrails}
         rails = [metric for metric in self.metrics if metric.reading.value in wanted]
@@ -294,7 +298,7 @@ class Analysis(Reported):
     def name(self) -> str:
         """The metric in words: its column, and its denominator if it is a ratio.
 
-        Exported ratios have columns without such names.
+        A denominator in the column `per`, as in logs that bascule exports, is not named.
         """
         value, per = self.reading.value or "events", self.reading.per
         return f"{value} per {per}" if per not in (None, "per") else value
@@ -414,6 +418,6 @@ def _verdict(analysis: Analysis, effect: Effect) -> str:
 
 
 def _contrast(effect: Effect) -> dict[str, Any]:
-    """Return the columns of a pair of arms."""
+    """Return the name of a pair of arms, its difference and both bounds, by column."""
     names = ("effect", "effect_low", "effect_high")
     return {"contrast": effect.name, **dict(zip(names, effect.interval, strict=True))}
