@@ -35,10 +35,12 @@ def open(  # noqa: A001
 ) -> Store:
     """Open a store of live tests: a file, `":memory:"`, or `postgresql://user@host/database`.
 
-    A file that does not exist is created. The audit log names `actor`; `clock` and `shuffle` are
-    for tests and replays. An experiment that was created on a clock of yours takes any clock; one
-    that was created on the machine's clock refuses a clock that differs from it by more than a
-    minute.
+    A file that does not exist is created. The audit log records changes under the name `actor`.
+
+    `clock` replaces the machine's clock, and `shuffle` the random order of arms in a block (it
+    shuffles a list in place); both are for tests and replays. An experiment that was created on a
+    clock of yours takes any clock. An experiment that was created on the machine's clock refuses a
+    clock that differs from the machine's by more than a minute.
 
     >>> import bascule as bs
     >>> with bs.open(":memory:") as store:

@@ -1,8 +1,9 @@
 """Clocks that give a live test its time, and checks that detect a wrong clock.
 
 A store has one clock, given when it is opened; by default it is the machine's. A wrong clock ruins
-a test for good: a status two days ahead would count every unit as matured without an outcome. So
-the time is checked before it is used, and a call at a wrong time is refused and changes nothing.
+a test for good: if it is two days ahead, units are counted two days before their outcomes are
+complete. So the time is checked before it is used, and a call at a wrong time is refused and
+changes nothing.
 
 - The machine's clock must not jump: it is compared with how long the machine has been running.
 - On PostgreSQL it must agree with the database's clock, within a minute. Changes then have the
@@ -11,7 +12,7 @@ the time is checked before it is used, and a call at a wrong time is refused and
   to `open` may be used with it only while it agrees with the machine's.
 - An experiment that was created on a clock of your own (a replay, a test, a demonstration) takes
   any clock that does not run backwards; you are responsible for its times.
-- New units are refused by a clock that is behind the arrival of the last one.
+- No unit is enrolled while the clock is more than a minute behind the arrival of the last unit.
 
 One case is not noticed: the clock of a single machine was wrong before it opened a SQLite file, and
 is later than all times in the file.
@@ -45,14 +46,14 @@ class Clock(Protocol):
     """Protocol of a clock: an object that tells the time."""
 
     def now(self) -> float:
-        """Seconds since 1970-01-01 in UTC."""
+        """Return the time in seconds since 1970-01-01 in UTC."""
 
 
 class SystemClock:
     """The clock of the machine."""
 
     def now(self) -> float:
-        """Seconds since 1970-01-01 in UTC."""
+        """Return the time in seconds since 1970-01-01 in UTC."""
         return time.time()
 
 
@@ -76,11 +77,11 @@ class ManualClock:
         self._now = start.timestamp()
 
     def now(self) -> float:
-        """Seconds since 1970-01-01 in UTC."""
+        """Return the time in seconds since 1970-01-01 in UTC."""
         return self._now
 
     def advance(self, by: float | str) -> None:
-        """Let time pass: seconds, or text such as "12h" or "7d"."""
+        """Move the clock forward by a number of seconds, or by text such as "12h" or "7d"."""
         self._now += seconds("by", by)
 
 
@@ -99,12 +100,13 @@ class ClockGuard:
         self._last = time.time(), _running()
 
     def now(self, kind: str, database_time: float | None = None) -> float:
-        """Return the time for an experiment created on a clock of a `kind`: "machine" or "given".
+        """Return the time for an experiment, in seconds; raise `ClockError` if it cannot be right.
 
-        `database_time` is what the database's own clock says at this moment, if it has one.
+        `kind` is the kind of clock on which the experiment was created: "machine" or "given".
+        `database_time` is the present time of the database's own clock, None if it has none.
         """
         now = self._clock.now()
-        # A float, the most common case, is read for every transaction.
+        # This runs for every transaction: a float, the most common case, needs no conversion.
         if not math.isfinite(now if type(now) is float else number_in(now)):
             raise ClockError(
                 f"the clock gives {now}, which is not a time in seconds; nothing of this call was "
@@ -141,7 +143,7 @@ class ClockGuard:
 
 
 def moment(now: float) -> datetime:
-    """Return seconds since 1970 as a `datetime`, limited to the years that it can represent.
+    """Return seconds since 1970 as a `datetime` in UTC, limited to the years 1 to 9999.
 
     >>> moment(0.0).isoformat(), moment(-1e12).isoformat()
     ('1970-01-01T00:00:00+00:00', '0001-01-01T00:00:00+00:00')

@@ -1,12 +1,12 @@
-"""When changes by operators take effect: between blocks. Pure functions.
+"""Decide when changes by operators take effect, and which units may enter. Pure functions.
 
 The first arms of a block tell something about the remaining ones, so an operator who has seen the
 first ones must not choose when the rest is filled. A pause, another share of the traffic and a step
 of a ramp therefore wait until the open block is complete: the next units that arrive fill it, under
 the terms on which it began. Knobs act when a block is dealt. A stop and a dropped arm act at once.
 
-No block begins while those under way suffice for the horizon. docs/research/operators.md has the
-proof and its limits.
+No block begins while the units of blocks that have not counted yet suffice to reach the horizon.
+docs/research/operators.md has the proof and its limits.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def for_next_block(
 def blocks_to_begin(design: Design, state: ExperimentState, block: Block, more: int = 0) -> float:
     """Return how many blocks like `block` may begin now, or infinity if there is no limit.
 
-    `more` is the number of units that were placed but are not part of `state` yet.
+    `more` is the number of units that have been assigned an arm but are not part of `state` yet.
     """
     if not design.procedure.has_horizon:
         return math.inf

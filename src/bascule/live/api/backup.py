@@ -1,8 +1,8 @@
 """Back up and restore a store, and move single experiments between stores.
 
-A copy of either database is one SQLite file, which is a store itself, so that it can be opened,
-verified and restored into either. Files that are restored or imported are checked before any of
-their rows is used.
+A copy of a store, on SQLite or PostgreSQL, is one SQLite file. It is a store itself, so that it can
+be opened, verified and restored into either database. Files that are restored or imported are
+checked before any of their rows is used.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ from bascule.live.storage.schema import VERSION_TABLE, check_version, schema_pro
 ROWS_AT_ONCE = 5000
 
 COMPUTED = re.compile(r"\b(CHECK|GENERATED|AS|USING)\b", re.IGNORECASE)
-"""SQL keywords of computed columns and checks; a file is refused if a table has one of them."""
+"""SQL keywords of checks, computed columns and virtual tables.
+
+A file is refused if the definition of a table has one of them.
+"""
 
 SESSIONS = "service_sessions"
 """Table of sign-in sessions, which are not restored: users sign in again."""
@@ -228,8 +231,8 @@ def opened_copy(path: Path) -> Iterator[Database]:
 def _check_pages(path: Path, name: str) -> None:
     """Raise if an imported file is damaged or contains code.
 
-    Triggers, views, checks, computed columns and indexes run whenever the tables are used, even
-    by a check of the file's pages.
+    The code in triggers, views, checks, computed columns and indexes can run whenever the tables
+    are used, even when the pages of the file are checked.
     """
     with closing(sqlite3.connect(path)) as file:
         try:

@@ -115,8 +115,10 @@ class ErasableStore(StoreContext):
     def erase(self, unit: str | int, experiments: Sequence[str] | None = None) -> tuple[str, ...]:
         """Erase a unit in all or some experiments; return the names of the experiments that had it.
 
-        Its name, event ids, times, covariates and excluded outcomes are deleted. Its counted value
-        stays as a number without a name, so that statistics and decisions stay and can be verified.
+        The unit's names, event ids and excluded outcomes are removed at once; until the unit has
+        counted, keyed hashes replace names and ids. Then its covariates and exact times are
+        deleted, and its outcomes are reduced to the values with which it counts, so that statistics
+        and decisions stay and can be verified. Recurring outcomes are all kept, with their times.
         On SQLite the deleted data is overwritten in the file.
         """
         named = checked_unit(unit)

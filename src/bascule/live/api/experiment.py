@@ -94,7 +94,7 @@ class Experiment(ExperimentUnits):
         return replace(status, diagnostics=drift) if drift else status
 
     def history(self, limit: int | None = None) -> list[HistoryPoint]:
-        """Return the history of the test as at most `limit` points for a plot."""
+        """Return the points of the test's history, at most `limit` of them; None for all."""
         if limit is not None:
             limit = checks.whole("limit", limit, 1, "it is the largest number of points")
         with self.store.reading() as connection:
@@ -126,7 +126,8 @@ class Experiment(ExperimentUnits):
     def even_split(self) -> Prediction | None:
         """Forecast the whole test with an even split; None if that is impossible.
 
-        It counts all units that are enrolled, at the pace so far.
+        The forecast includes the units that are enrolled at the pace so far while the windows of
+        the deciding units close.
         """
         loaded = self._loaded()
         design, state = loaded.design, loaded.state
@@ -135,10 +136,11 @@ class Experiment(ExperimentUnits):
         return even_split(design, state.statistics, waiting)
 
     def diagnostics(self, level: float = 0.01) -> tuple[Diagnostic, ...]:
-        """Test for drift of the outcomes, and for a sample ratio mismatch.
+        """Check for drift, a sample ratio mismatch, missing values, and units that never report.
 
-        Each diagnostic gives false alarms in at most a share `level` of the tests, and does not
-        affect the decision. They read the whole log, so they take longer the longer it is.
+        Each statistical test gives a false alarm in at most a share `level` of the experiments. The
+        diagnostics do not affect the decision. They read the whole log, so they take longer the
+        longer it is.
         """
         self.settle()
         with self.store.reporting() as connection:
@@ -165,7 +167,7 @@ class Experiment(ExperimentUnits):
         return self._loaded().state.names.erased
 
     def audit(self) -> list[dict[str, Any]]:
-        """Return every change by hand and the decision, the oldest first."""
+        """Return the audit log of the experiment, oldest first: changes, alarms, the decision."""
         with self.store.reading() as connection:
             return audit_entries(connection, experiment=self.id)
 
@@ -232,13 +234,17 @@ class Experiment(ExperimentUnits):
         Its users are served the arm `to`, or the control, at once in this program and within a
         second in all others. Their outcomes stay with the arm that they were assigned.
 
-        With three or more arms all pairs are judged more strictly from the first drop on, and arms
-        come back that are not beaten at the stricter level (docs/research/ends.md).
+        From the first drop on, all pairs are judged more strictly, and arms that are not beaten at
+        the stricter level come back (docs/research/ends.md).
         """
         self._do(lambda work: change.drop_arm(work, arm, to))
 
     def release(self) -> None:
-        """Give everyone the winner after the decision, also units that were in another arm."""
+        """Serve the winner to everyone after the decision, also to units that were in another arm.
+
+        If the decision is that no difference matters, everyone gets the control, or the first
+        active arm if the control has been dropped.
+        """
         self._do(change.release)
 
     def __repr__(self) -> str:

@@ -54,9 +54,11 @@ START = {"assignments": (-1,), "outcomes": (-1, -1)}
 def export(
     experiment: Experiment, folder: str | Path, form: str = "csv", *, spreadsheet: bool = False
 ) -> tuple[Path, ...]:
-    """Write `NAME-assignments` and `NAME-outcomes` into a folder, and return their paths.
+    """Write the tables of an experiment as files into a folder, and return their paths.
 
-    Outcomes of other metrics than the primary one go to `NAME-outcomes-METRIC`, one file each.
+    The files are `NAME-assignments`, `NAME-outcomes` for the primary metric,
+    `NAME-outcomes-METRIC` for each other metric, and `NAME-description.txt` if there is a
+    description.
 
     `form` is "csv", "parquet" or "store". The last writes `NAME.db`, a store with all data of this
     experiment, for `Store.import_experiment`. With `spreadsheet`, text in CSV that a spreadsheet

@@ -1,4 +1,4 @@
-"""Reads across many experiments at once, each with one query and no transaction."""
+"""Reads of many experiments at once: summaries, statuses, alarms, and the arms of a unit."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Summary:
     """An experiment as it was when it was last read from the store.
 
     `served` has the evaluation for the units of each arm. `oldest` is when the oldest unit that has
-    not counted yet was enrolled.
+    not counted yet was enrolled, in seconds since 1970; None if there is none.
     """
 
     test: Experiment
@@ -87,9 +87,10 @@ def alarm_names(store: Store) -> dict[int, list[str]]:
 def read_summaries(
     store: Store, known: Mapping[int, Summary]
 ) -> tuple[dict[str, Summary], dict[str, str]]:
-    """Return the readable experiments, and the errors of the unreadable ones, both by name.
+    """Return summaries of the readable experiments, and the errors of the others, both by name.
 
-    One query finds all experiments; only those whose version is not in `known` are read again.
+    `known` has earlier summaries by the number of the experiment. One query lists the versions of
+    all experiments, and only those that have changed since are read again.
 
     >>> import bascule as bs
     >>> week = bs.Measure("7d", "any")
@@ -143,7 +144,10 @@ def readable_statuses(tests: Iterable[Experiment]) -> tuple[list[Status], dict[s
 def evaluations_of_unit(
     store: Store, summaries: Iterable[Summary], unit: str
 ) -> dict[int, Evaluation]:
-    """Return the arm to serve to a unit, and why, for each of its experiments, by their numbers."""
+    """Return the evaluation of a unit in each experiment in which it has an arm, by number.
+
+    Only the experiments of `summaries` are included.
+    """
     by_number = {summary.test.id: summary for summary in summaries}
     with store.reading() as connection:
         # A linked name has the arm of the name it is linked to, even if it had another before.

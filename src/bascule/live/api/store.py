@@ -253,7 +253,7 @@ class Store(ErasableStore):
         return import_experiment(self, path, experiment, name)
 
     def audit(self, name: str | None = None) -> list[dict[str, Any]]:
-        """Return the manual changes and decisions of all experiments or of one name, oldest first.
+        """Return the audit log of all experiments, or of those with one name, oldest first.
 
         Deleted experiments of the same name are included; `Experiment.audit` has the entries of a
         single experiment.
@@ -262,7 +262,10 @@ class Store(ErasableStore):
             return audit_entries(connection, name=name)
 
     def verify(self) -> tuple[Verification, ...]:
-        """Recompute every experiment from the raw log; list rows that belong to no experiment."""
+        """Recompute every experiment from its raw log, and compare the results with the store.
+
+        The last result lists the rows that belong to no experiment.
+        """
         with self.reporting() as connection:
             orphans = verify_orphans(connection, self._database.name)
         return (*(test.verify() for test in self.experiments()), orphans)
@@ -337,7 +340,7 @@ def read_design(
 def check_readable(design: Design) -> None:
     """Raise `InputError` unless reading the stored form of a design gives the same design.
 
-    A rule or an outcome model that is not registered cannot: nobody could use the test then.
+    A rule or an outcome model that is not registered cannot be read, so nobody could use the test.
     """
     try:
         again = Design.from_dict(json.loads(json.dumps(design.to_dict())))

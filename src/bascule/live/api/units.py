@@ -98,15 +98,18 @@ class Calls(Handle):
         covariates: Covariates | None = None,
         strict: bool = False,
     ) -> Reply[str]:
-        """Assign a unit and give the arm to serve, once the assignment is on disk.
+        """Assign a unit and return the arm to serve, once the assignment is on disk.
 
-        A unit keeps the arm that it was assigned, until the winner is released to everyone, its arm
-        is dropped, or the test is stopped for an arm. A test that takes no new units (paused, full,
-        ended) answers with the winner or the control, and the unit is not in the test; with
-        `strict` it raises an error instead. `evaluate` also says why a unit gets its arm. `context`
-        has the unit's attributes for the targeting rule of the test's audience, if it has one.
-        `covariates` are those of the design, as far as they are known: `{"spend_before": 12.5}`.
-        The first call for a unit counts; a unit that came without one counts with its `missing`.
+        A unit is served the arm that it was assigned, until the winner is released to everyone, its
+        arm is dropped, or the test is stopped with an arm for everyone. If a test takes no new
+        units (paused, full, ended), a new unit gets the winner, the leader or the control, and is
+        not in the test; with `strict` this raises an error instead. `evaluate` also says why a unit
+        gets its arm.
+
+        `context` has the unit's attributes for the targeting rule of the test's audience, if it has
+        one. `covariates` are those of the design, as far as they are known: `{"spend_before":
+        12.5}`. Those of the first call for a unit are used; a covariate that was not given counts
+        as its `missing` value.
 
         Callers in many threads share transactions. A unit that this program has seen before is
         answered from memory; a change by another program reaches it within a second.
@@ -228,7 +231,8 @@ def _arm(evaluation: Evaluation, strict: bool) -> str:
 Given = ParamSpec("Given")
 
 RECORDED_AT_ONCE, EXCLUDED_AT_ONCE = 5000, 5000
-"""Maximum number of outcomes in a transaction, and default number of excluded ones on a page."""
+"""Maximum number of outcomes that `record_many` records at once, and default number of excluded
+outcomes on a page."""
 
 MOST_ROWS = 2**62
 """Limit of a query that is to return all rows; no table has this many."""
@@ -262,7 +266,7 @@ def _running(
 
 
 class ExperimentUnits(Handle):
-    """The units of an experiment."""
+    """Methods that assign the units of an experiment, and record and list their outcomes."""
 
     def __init__(
         self, store: StoreContext, number: int, name: str, loaded: Loaded | None = None
@@ -270,7 +274,8 @@ class ExperimentUnits(Handle):
         super().__init__(store, number, name, loaded)
         self.calls = Calls(store, number, name, loaded, store.queue.run)
         self.soon = Calls(store, number, name, loaded, store.queue.submit)
-        """The same methods, but returning a `Reply` at once, for futures and coroutines."""
+        """The methods `assign`, `assign_many`, `evaluate`, `record_many` and `link` for threads and
+        coroutines: each returns a `Reply` at once."""
 
     assign = _running(Calls.assign)
     assign_many = _running(Calls.assign_many)
@@ -294,11 +299,12 @@ class ExperimentUnits(Handle):
         *,
         metric: str | None = None,
     ) -> Receipt:
-        """Record an outcome, or exclude it with a reason; its `id` makes a retry harmless.
+        """Record an outcome, and return a receipt that says whether it counts, and if not, why.
 
-        Without the name of a `metric` it is an outcome of the primary one. Outcomes of one request
-        in several metrics may share its id; once one of them has named the unit, the others may
-        leave the name out.
+        `at` is when it happened, by default now. An outcome with the same `id` as an earlier one
+        does not count again, so that a retry is harmless. `metric` is the name of its metric, by
+        default the primary one. Outcomes of one request in several metrics may share the id; once
+        one of them has named the unit, `unit` may be None for the others.
         """
         return self.record_many([(unit, value, at, id, metric)])[0]
 
@@ -319,9 +325,9 @@ class ExperimentUnits(Handle):
     def excluded(self, reason: str | None = None) -> list[dict[str, Any]]:
         """Return the outcomes that were excluded or changed, in order, each with its reason.
 
-        Capped outcomes ("clipped") and those of units that did not see their arm ("not exposed")
-        count nevertheless. A test lists at most the first 100,000; `excluded_counts` counts the
-        others as "not listed".
+        With `reason`, only the outcomes with this reason are returned. Capped outcomes ("clipped")
+        and those of units that did not see their arm ("not exposed") count nevertheless. A test
+        lists at most the first 100,000; `excluded_counts` counts the others as "not listed".
         """
         rows, _ = self.some_excluded(most=MOST_ROWS)
         return [row for row in rows if reason in (None, row["reason"])]
@@ -336,9 +342,11 @@ class ExperimentUnits(Handle):
         return [dict(zip(EXCLUDED, row[1:], strict=True)) for row in rows[:most]], last
 
     def excluded_counts(self) -> dict[str, int]:
-        """Return, by reason, the number of outcomes that were excluded or capped at a limit.
+        """Return the number of excluded outcomes by reason.
 
-        Outcomes that came after the list was full are "not listed".
+        As in the list, "clipped" and "not exposed" outcomes count nevertheless. Outcomes of units
+        outside of the test ("not enrolled") are not in the list, and outcomes that came after the
+        list was full are "not listed".
         """
         with self.store.reading() as connection:
             counts: dict[str, int] = dict(map(tuple, fetch(connection, _COUNTS, self.id)))

@@ -1,6 +1,6 @@
 """The parts that all experiments of a store share: database, clock, commit queue, memory.
 
-`Store` and `Experiment` both depend on this, and not on each other.
+`Experiment` depends on this module and not on `Store`, which depends on both.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class StoreContext:
         self._actor = actor
         self._database = Database(location)
         self.check_open = self._database.check_open
-        # `reading` and `reporting` never delay an assignment; few reports run at a time. `writing`
-        # is for tables that belong to no experiment.
+        # `reading` and `reporting` have connections of their own, except in memory, so that they do
+        # not delay assignments. `writing` is for changes that no job of an experiment makes.
         self.reading = self._database.reading
         self.reporting = self._database.reporting
         self.writing = self._database.writing
@@ -72,12 +72,15 @@ class StoreContext:
     def change(
         self, experiment: int, name: str, action: Action, items: Sequence[Any]
     ) -> Sequence[Any]:
-        """Run an action on an experiment; changes are on disk on return, and undone on errors."""
+        """Run an action on an experiment, and return its result for each of the items.
+
+        Changes are on disk on return, and undone on errors.
+        """
         job = Job(experiment, name, action)
         return self.queue.run(Reply(job, items, lambda result: result, ACTOR.get())).result()
 
     def erasing(self, experiments: Mapping[int, str], step: Callable[[UnitOfWork], None]) -> None:
-        """Run a step on experiments, in one transaction that leaves no trace of deleted data."""
+        """Run a step on experiments in one transaction; on SQLite, deleted data is overwritten."""
         self.runner.erase(experiments, step, self.actor)
 
     def load(self, connection: Connection, experiment: int, name: str) -> Loaded:

@@ -43,7 +43,7 @@ def copy_error(error: BaseException) -> BaseException:
 class Job(NamedTuple):
     """A kind of request to an experiment; requests with the same job run together.
 
-    Jobs that enrol units run first, so that an outcome finds a unit that was requested before it.
+    Jobs that enrol units run first, so that an outcome finds its unit if both were queued together.
     """
 
     experiment: int
@@ -72,7 +72,7 @@ class Reply(Generic[Result]):
     True
     """
 
-    # The job gives a result for each of the items, and `read` converts these to that of the call.
+    # The job gives one result per item; `read` converts these results to the result of the call.
     job: Job
     items: Sequence[Any]
     read: Callable[[Sequence[Any]], Result]
@@ -148,8 +148,8 @@ def _resolve(futures: list[Future[None]]) -> None:
 
 
 LARGEST_GROUP, LARGEST_HEAVY = 512, 64
-"""Maximum number of items in a group besides its first heavy job, and with other heavy jobs, so
-that callers who come while it is written do not wait long."""
+"""Maximum number of items in a group, and in a group with a second heavy job. Its first heavy job
+and jobs that give way are not included. Later callers then do not wait long for the group."""
 
 LIGHT = 8
 """Jobs with at most this many items are light, and go before heavier ones."""
@@ -180,8 +180,8 @@ def next_group(queue: list[Reply[Any]], light_only: bool = False) -> Group:
 
     Light jobs go first, so that nobody who assigns a unit waits for the batches of others; the
     heavy job that has waited longest and some jobs that give way go with them, so that they do not
-    wait for ever. With `light_only`, heavy jobs wait for one more transaction if there are light
-    ones.
+    wait for ever. With `light_only`, all others wait for one more transaction if there are light
+    jobs.
     """
     last = [at for at, reply in enumerate(queue) if reply.job.gives_way]
     first = [(at, len(reply.items)) for at, reply in enumerate(queue) if not reply.job.gives_way]
@@ -238,7 +238,10 @@ class CommitQueue:
     def submit(
         self, reply: Reply[Result], write: Callable[[], None] | None = None
     ) -> Reply[Result]:
-        """Queue a job and return at once; if the queue is idle, its thread or `write` begins."""
+        """Queue a job; if the queue is idle, call `write`, or else wake the thread of the queue.
+
+        Without `write`, this returns at once.
+        """
         self._check_open()
         with self._lock:
             self._queue.append(reply)

@@ -1,8 +1,8 @@
 """Run the jobs of a group in one transaction, and keep assignments in memory.
 
-Most units then need no query. An assignment never changes, so a remembered assignment stays true
-whatever other programs do; only a release to everyone and the deletion of the experiment overrule
-it.
+Most units then need no query. A remembered assignment stays valid until names are erased or linked,
+or the experiment is deleted: then all assignments of the experiment are forgotten. What the units
+of an arm are served, for example after a release, is read from the state of the experiment.
 """
 
 from __future__ import annotations
@@ -157,7 +157,8 @@ class Runner:
             except StoreError as error:
                 if not _is_conflict(error.__cause__):
                     raise
-                # The cached data differs from that on disk, as after a restore: read it again.
+                # Another transaction was in the way, or the cached data differs from that on disk,
+                # as after a restore: read everything again.
                 for reply in replies:
                     self.memory.forget(reply.job.experiment)
                     reply.error = None
@@ -189,7 +190,7 @@ class Runner:
         return self.guard.now(self.guard.kind, database_time(connection))
 
     def served(self, experiment: int, name: str) -> Served:
-        """Return for each arm the answer to serve to its units, cached for at most a second."""
+        """Return the evaluation for the units of each arm, cached for at most a second."""
         latest = self._latest.get(experiment)
         if latest is None or perf_counter() - latest[1] > FRESH:
             with self._database.reading_hot() as connection:
@@ -210,7 +211,7 @@ class Runner:
     def erase(
         self, experiments: Mapping[int, str], step: Callable[[UnitOfWork], None], actor: str
     ) -> None:
-        """Run a step on experiments, in one transaction that leaves no trace of deleted data."""
+        """Run a step on experiments in one transaction; on SQLite, deleted data is overwritten."""
         with self._database.erasing() as connection:
             for experiment in sorted(experiments):
                 name = experiments[experiment]
@@ -306,7 +307,7 @@ def run_jobs(work: UnitOfWork, jobs: Mapping[Job, list[Reply[Any]]]) -> None:
         for reply in replies:
             last = first + len(reply.items)
             reply.results = results[first:last]
-            # A result may be an error of its item, which its caller alone gets.
+            # If the result of an item is an error, only the caller of this item gets it.
             errors = (result for result in reply.results if isinstance(result, InputError))
             reply.error = next(errors, None)
             first = last

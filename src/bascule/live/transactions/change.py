@@ -24,7 +24,10 @@ def move(
     to: Phase,
     detail: Mapping[str, str] = MappingProxyType({}),
 ) -> int:
-    """Start, pause or stop an experiment; return how many more units the open block admits."""
+    """Start, pause or stop an experiment; return how many more units the open block admits.
+
+    `since` are the phases in which the action is allowed, and `to` is the phase after it.
+    """
     if work.phase not in since:
         message = f"{work.before.name} is {work.phase}: it cannot {action} now"
         raise InputError("state", message, kind="conflict")
@@ -115,7 +118,7 @@ def describe(work: UnitOfWork, description: str) -> None:
 
 
 def release(work: UnitOfWork) -> None:
-    """Serve the winner to everyone from now on."""
+    """Serve the winner, or the control if no arm has won, to everyone from now on."""
     verdict = work.state.ending.verdict
     if verdict is None:
         yet = " yet" if work.phase in OPEN else ""

@@ -41,7 +41,7 @@ def newcomer(
 def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
     """Return for each unit its `Evaluation`, or the error to raise.
 
-    If the test does not take a unit, there is an evaluation for it too, but it is not in the test.
+    A unit that the test does not take has an evaluation too, in which `enrolled` is false.
     Covariates and contexts matter only for new units; those of a unit that has an arm are ignored.
     """
     units, covariates, contexts = zip(*items, strict=True)

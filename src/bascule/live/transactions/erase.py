@@ -4,10 +4,11 @@ A linked name is replaced by its identity before it is used: assignments and out
 belong to one unit from then on. Links of an experiment are changed only by its transactions, one
 after the other, so that concurrent programs see one order.
 
-A unit that has counted leaves one anonymous number behind, its part of its arm's sums: the
-statistics stay the same, and can still be recomputed from the log. The name of a unit that has not
-counted yet is replaced by a keyed hash, so that its outcomes still count: nobody can change a
-result by erasing units of one arm. docs/using/erase-units.md
+The outcomes of a unit that has counted are reduced to the values with which it counts, without a
+name; recurring outcomes are all kept. So the statistics stay the same, and can still be recomputed
+from the log. The name of a unit that has not counted yet is replaced by a keyed hash, so that its
+outcomes still count: nobody can change a result by erasing units of one arm.
+docs/using/erase-units.md
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ from bascule.live.transactions.unit_of_work import UnitOfWork
 
 
 def link(work: UnitOfWork, pairs: Sequence[tuple[str, str]]) -> list[str | None]:
-    """Link the names of each pair; return their common arm, or None if neither is assigned.
+    """Link the two names of each pair; return their common arm, or None if neither is assigned.
 
-    If they had different arms, the outcomes of the later one so far stay with its own arm.
+    If the two had different arms, both get that of the name that was assigned first. The outcomes
+    of the other name so far stay with its own arm.
     """
     work.write("assignments")
     arms = [_link(work, first, second) for first, second in pairs]
@@ -75,9 +77,9 @@ _TIME_BEFORE = "SELECT time FROM assignments WHERE experiment = ? AND number = ?
 
 
 def erase(work: UnitOfWork, units: Sequence[str]) -> int:
-    """Erase units of an experiment, and return how many of them had an assignment.
+    """Erase units, and all names that are linked to them, from an experiment.
 
-    All names that were linked to one of them are erased with it.
+    Return the number of assignments that were erased.
     """
     key = work.state.names.key or secrets.token_hex(32)
     names, roots = _names_and_roots(work, units)
@@ -96,9 +98,10 @@ def erase(work: UnitOfWork, units: Sequence[str]) -> int:
         renamed = (name, experiment, one.number)
         statements.execute(connection, _RENAME, renamed)
         work.add("erased", one.number, work.now)
-    # The other names of a unit that has not counted still lead to it, as do those of an earlier
-    # erasure if a name was linked again since. Names that were never assigned are not linked: if
-    # one was assigned and erased later, it would be taken for a new unit.
+    # The hash of each linked name is linked to the hash of the unit, so that outcomes under any of
+    # the names find the unit until it counts. Hashes that an earlier erasure has linked keep their
+    # links. Names of a unit that was never assigned are not linked: if one of them was assigned and
+    # erased later, it would be taken for a new unit.
     linked = work.rows.identities([hidden[name] for name in roots])
     for name, root in roots.items():
         if root in rows and hidden[name] not in linked:
@@ -148,9 +151,10 @@ def erase_excluded(work: UnitOfWork, before: float) -> None:
 
 
 def finish(work: UnitOfWork) -> None:
-    """Reduce erased units that have counted to their counted values, under random names.
+    """Reduce erased units that have counted to the values with which they count.
 
-    With recurring outcomes, a unit has counted once the test has ended.
+    Random names replace their hashed names. After the end of a test, all units are treated as
+    counted. Recurring outcomes are kept until then, and after it without their event ids.
     """
     state, is_open = work.state, work.phase in OPEN
     staged = work.design.procedure.counts == "stages"
@@ -179,7 +183,8 @@ def finish(work: UnitOfWork) -> None:
 def _forget(work: UnitOfWork, number: int) -> None:
     """Replace the hashed name of a unit by a random text.
 
-    The hash and the names linked to it then lead to the first other unit among them, if any.
+    If names that are linked to the hash have units of their own, the first of these units becomes
+    the identity of the hash and its names. Otherwise the links are deleted.
     """
     connection, experiment = work.connection, work.before.id
     (row,) = work.rows.assigned_from(number, 1)
@@ -221,7 +226,7 @@ def _collapse(work: UnitOfWork, number: int) -> None:
 
 
 def _counted_units(work: UnitOfWork, metric: str | None) -> int:
-    """Return how many units have counted in a metric; a shorter window makes them count earlier."""
+    """Return how many units have counted in a metric; with a shorter window, more may have."""
     folding, metrics = work.state.folding, work.design.metrics
     ahead: dict[str | None, Front] = {
         metrics[number].name: front for front in folding.fronts for number in front.metrics

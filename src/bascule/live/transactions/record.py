@@ -27,7 +27,7 @@ from bascule.live.transactions.settle import settle
 from bascule.live.transactions.unit_of_work import UnitOfWork
 
 NOBODY = ""
-"""Unit of an event that names no unit and whose id is not known either."""
+"""Unit of an event that names no unit, unless another event with the same id names it."""
 
 UNTIMELY: dict[Reason | None, str] = {
     "late": "late",
@@ -40,7 +40,8 @@ NOT_EXPOSED = Receipt(True, "not exposed", "it counts for the arm that its unit 
 
 
 Used = tuple[tuple[int, object] | None, int | None]
-"""Earlier use of an event id: unit and value for the same metric, and the unit for any metric."""
+"""Earlier use of an event id: the unit's number and the value for the same metric, and the unit's
+number for any metric; None if there is none."""
 
 NOT_USED: Used = (None, None)
 
@@ -117,7 +118,7 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
 
 
 def _show_events(work: UnitOfWork, rows: Sequence[tuple[object, ...]]) -> None:
-    """Add to the early signals the units whose first event is among the new rows."""
+    """Add the units whose first event is among the new rows to the early signals."""
     of_primary = [row for row in rows if row[6] is None and row[2]]
     numbers = [*dict.fromkeys(cast("int", row[1]) for row in of_primary)]
     before = work.rows.first_events(numbers)
@@ -146,7 +147,7 @@ def _with_units(work: UnitOfWork, events: Sequence[Event]) -> list[Event]:
 
 
 def _of_request(event: Event, known: Mapping[str, tuple[str, float | None]]) -> Event:
-    """Return an event with the unit of its request, and its time if it has none."""
+    """Return an event with the unit of its request, and if it has no time, with the request's."""
     unit, at = known.get(event.id or "", (NOBODY, None))
     return event._replace(unit=unit, at=at if event.at is None else event.at)
 

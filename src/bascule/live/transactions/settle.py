@@ -45,7 +45,11 @@ POINT_EVERY = 1.02
 
 
 def settle(work: UnitOfWork, limit: int = FOLDED_AT_ONCE) -> bool:
-    """Add units with complete outcomes to the statistics; return whether there may be more."""
+    """Count units with complete outcomes, then decide or end the test if that is due.
+
+    Return whether more units may be ready. At most `limit` units count in the primary metric, and
+    as many in each group of metrics with a shorter window.
+    """
     if work.phase not in OPEN and not is_measured_on(work):
         return False
     work.write("outcomes")
@@ -227,7 +231,10 @@ def fold_time(design: Design, arrived: float, now: float) -> float:
 
 
 def _fold_front(work: UnitOfWork, place: int, end: float, limit: int) -> bool:
-    """Count units in the metrics of one shorter window; return whether there may be more."""
+    """Count at most `limit` units in metrics with a shorter window; return whether more are ready.
+
+    `place` is the index of these metrics' entry in `fronts`.
+    """
     design, state, front = work.design, work.state, work.state.folding.fronts[place]
     is_due = front.due is None or front.due <= end
     if state.ending.verdict is not None or front.folded >= state.units or not is_due:
@@ -257,7 +264,10 @@ def _fold_front(work: UnitOfWork, place: int, end: float, limit: int) -> bool:
 def _list_clipped(
     work: UnitOfWork, row: Assignment, number: int, value: Value, reason: str
 ) -> None:
-    """Count and list a capped outcome of the primary metric (`number` 0) or of another one."""
+    """Count and list a capped outcome.
+
+    `number` is 0 for the primary metric, and 1 more than the index in the design for the others.
+    """
     metric = work.design.metrics[number - 1].name if number else None
     work.exclude(Event(row.unit, value, metric=metric), Receipt(True, "clipped", reason))
     counts = work.state.counts
@@ -281,7 +291,11 @@ def _remove_harmful(work: UnitOfWork) -> None:
 
 
 def remove_arm(work: UnitOfWork, name: str, action: str, to: str | None, **detail: Any) -> None:
-    """Remove an arm from the test, serve its users another one, and add this to the audit log."""
+    """Remove an arm from the test, serve its users another arm, and add this to the audit log.
+
+    Its users are served the arm `to`, or the control if `to` is None. The audit log has `action`
+    and `detail`.
+    """
     state = work.state
     deal = work.deal(state.enrolment.deal) if state.enrolment.deal else None
     after, kept = take_out(work.design, state, name, deal, work.now)

@@ -44,8 +44,8 @@ LONGEST_RUN = 100
 class Kept(NamedTuple):
     """Data of an experiment that a program keeps between transactions, to read them only once.
 
-    `deals` are some of its blocks by number, `remembered` are arms by unit, and `served` is None if
-    it is not known.
+    `deals` are some of its blocks by number, `remembered` are the arms of some units by name, and
+    `served` is the evaluation for the units of each arm, None if it has to be computed.
     """
 
     loaded: Loaded
@@ -93,8 +93,8 @@ class UnitOfWork:
         return self._served
 
     def find_arms(self, units: Sequence[str]) -> None:
-        """Set `arms` to the arms of the units, None for new ones; remembered arms are not read."""
-        # An assignment never changes.
+        """Set `arms` to the arms of the units, None for new ones; only unknown arms are queried."""
+        # Remembered arms are valid: they are forgotten when units are erased or change their arm.
         self.arms = dict(zip(units, map(self._remembered.get, units), strict=True))
         if not self.state.names.links and len(self._remembered) == self.before.state.units:
             # All units of the test are in memory, so all other units are new.
@@ -111,13 +111,13 @@ class UnitOfWork:
         self.known = {unit: rows.get(identity) for unit, identity in names.items()}
 
     def identify(self, units: Sequence[str]) -> dict[str, str]:
-        """Return the current identity of each name."""
+        """Return the identity of each name: the name under which its unit is stored."""
         return self.rows.identify(units, self.state.names)
 
     def exclude(self, event: Event, receipt: Receipt) -> None:
         """List an event that is excluded, or does not count as given, with the reason.
 
-        Once the list is full, it is only counted.
+        Once the list is full, events are only counted.
         """
         counts = self.state.counts
         counts = counts._replace(excluded=counts.excluded + 1)
