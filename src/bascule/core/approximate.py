@@ -13,7 +13,7 @@ ROUNDING = 1e-6
 
 
 def at_most(error: float) -> str:
-    """Return a probability in percent, rounded up at the third digit.
+    """Return a probability in percent as text, rounded up to three significant digits.
 
     >>> at_most(0.05), at_most(0.05 / 3), at_most(1e-6)
     ('5 %', '1.67 %', '0.0001 %')
@@ -40,7 +40,7 @@ def error_words(error: float, arms: int = 2, among: str = "") -> str:
 
 
 def percent(share: float, digits: int = 3) -> str:
-    """Return a share or a probability in percent.
+    """Return a share or a probability in percent as text, with `digits` significant digits.
 
     >>> percent(0.05), percent(0.0125), percent(0.98765), percent(0.00333, digits=2)
     ('5 %', '1.25 %', '98.8 %', '0.33 %')
@@ -75,7 +75,7 @@ def size(difference: float, binary: bool) -> str:
 
 
 def two_digits(value: float) -> str:
-    """Return a forecast with two significant digits.
+    """Return a number as text with two significant digits.
 
     >>> two_digits(1234.0), two_digits(0.256)
     ('1,200', '0.26')

@@ -36,8 +36,9 @@ WHOLE_WEEKS = Option(
 def announced_after(reached: float, seconds: float, week: float, latest: float = math.inf) -> float:
     """Return when a decision that was reached at the time `reached` is announced.
 
-    Times are counted from the first unit, in any unit of time. With a `week` of 0 the test need not
-    last whole weeks. The decision is announced no later than `latest`.
+    Times are counted from the first unit, all in the same unit. `seconds` is the minimum duration,
+    and `week` the length of a week; if it is 0, the test need not last whole weeks. The decision is
+    announced no later than `latest`, or at `reached` if that is later.
 
     >>> announced_after(9.5, 0.0, 7.0), announced_after(3.0, 10.0, 0.0), announced_after(7.0, 0, 7)
     (14.0, 10.0, 7.0)

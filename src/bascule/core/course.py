@@ -176,7 +176,7 @@ def course_of_steps(
     def lone_arm(test: Row, marks: Rows, arms: Rows, count: int, terms: Terms) -> int:
         """Return the only active arm if it is a treatment without a decision for it, else `NOBODY`.
 
-        Its guardrails do not allow it yet, or its batch is not complete. It also sets `marks[OUT]`.
+        Such an arm waits for its guardrails, or for the end of its batch. `marks[OUT]` is set too.
         """
         for arm in range(count):
             marks[OUT][arm] = 0 if arms[arm][ACTIVE] > 0.0 else 1
@@ -185,7 +185,7 @@ def course_of_steps(
         return only_treatment(marks[OUT], count, terms.control)
 
     def bring_back(test: Row, marks: Rows, arms: Rows, count: int, terms: Terms) -> bool:
-        """Assign units to a beaten control again if guardrails need them; return whether it does.
+        """Reactivate a beaten control if guardrails need its outcomes; return whether it was done.
 
         Guardrails compare arms with the control. They need its outcomes while the only active arm
         has no decision yet, and while a decision is withheld that harm would overturn.

@@ -45,7 +45,7 @@ class Covariate:
     - `name`: the name under which the value is given with an assignment.
     - `low`, `high`: limits of the values, needed if outcomes have limits; values beyond them count
       as the nearest limit.
-    - `missing`: the value of a unit that comes without one; the status says how many did.
+    - `missing`: the value to use for a unit without one; the status has the number of such units.
 
     >>> Covariate("spend_before").missing
     0.0
@@ -81,7 +81,7 @@ class Covariate:
         return self.high - self.low
 
     def limited(self, value: float) -> float:
-        """Return a value within the limits.
+        """Return `value`, or the nearest limit if it lies beyond the limits.
 
         >>> Covariate("age", 0, 100).limited(130.0)
         100.0
@@ -186,9 +186,9 @@ If the first few units happen to have similar covariates, a coefficient could be
 """
 
 REACH = 1.0
-"""Maximum change of a difference by covariates, in widths of the limits of the outcomes.
+"""Maximum change of a difference by the adjustment, as a multiple of the range of the outcomes.
 
-Bets need a limit. A larger one leaves more room for covariates with long tails, and makes the
+Bets need a maximum. A larger one leaves more room for covariates with long tails, and makes the
 largest stake smaller, which matters only for tests of very large differences.
 """
 
@@ -205,7 +205,7 @@ UNITS, OUTCOMES, FIRST = range(3)
 
 
 def columns(count: int) -> tuple[int, int, int]:
-    """Return the first index of products of covariates and of those with the outcome, and the end.
+    """Return the first index of products of covariates, that of products with outcomes, the end.
 
     >>> columns(2)
     (4, 8, 10)
@@ -260,8 +260,9 @@ def coefficients(
 ) -> None:
     """Write the coefficient of each covariate and the mean of each covariate to `theta`.
 
-    `theta` has d^2 + 2 d numbers: coefficients, centres, and working space. If `limit` is above 0,
-    all coefficients are scaled down so that the sum of them times `ranges` is at most `limit`.
+    For `count` = d, `theta` has d^2 + 2 d numbers: coefficients, means, and working space. If
+    `limit` is above 0, all coefficients are scaled down so that the sum of their absolute values
+    times `ranges` is at most `limit`.
     """
     units = sums[UNITS]
     products, with_outcome, _ = columns(count)
@@ -315,7 +316,9 @@ def adjusted(value: float, count: int, theta: FloatArray, xs: FloatArray, at: in
 
 @dataclass(frozen=True, slots=True)
 class Adjustment:
-    """The adjustment of outcomes by covariates, which changes a difference by at most `most`.
+    """The adjustment of outcomes by covariates.
+
+    It changes a difference by at most `most`; if `most` is 0, by any amount.
 
     >>> adjustment = Adjustment((Covariate("spend_before"),), 0.0)
     >>> block = adjustment.empty
@@ -354,7 +357,7 @@ class Adjustment:
         return tuple(state)
 
     def adjust(self, sums: Sums, value: float, xs: Sequence[float]) -> float:
-        """Return an outcome of the current block minus the part that its covariates explain."""
+        """Return an outcome of the current block minus the part that covariates `xs` explain."""
         theta = _theta(self, sums or self.empty)
         if len(xs) == 1:
             return value - theta[0] * (xs[0] - theta[1])

@@ -52,7 +52,8 @@ USUAL = {"sides": TWO_SIDED} | {
     for field in fields(DesignFields)
     if field.default is not MISSING and field.default is not None
 }
-"""Fields that are not written to a file if they have these values."""
+"""Usual values of fields, which `repr` leaves out. Files leave them out too, apart from `sides`, and
+`harm_error` if there are metrics."""
 
 MOST_UNITS = 10**12
 
@@ -182,7 +183,7 @@ class Design(DesignFields):
 
     @cached_property
     def metric_designs(self) -> tuple[Design, ...]:
-        """The design of each other metric: the same arms, with its own outcome and error."""
+        """The design of each of `metrics`: the same arms, with the metric's outcome and error."""
         return tuple(self._design_of(metric, metric.error) for metric in self.metrics)
 
     @cached_property
@@ -274,7 +275,7 @@ class Design(DesignFields):
 
     @cached_property
     def procedure(self) -> Procedure:
-        """The procedure of the rule, for outcomes of which higher ones are better (`oriented`)."""
+        """The procedure of the rule; it takes outcomes as `oriented` returns them."""
         if self.covariates is not None:
             return replace(self, outcome=widened(self.outcome), covariates=None).procedure
         procedure = self.rule.procedure(self.increasing)
@@ -303,7 +304,7 @@ class Design(DesignFields):
         return value if self.goal == "increase" else self.outcome.reflected(value)
 
     def oriented_statistics(self, statistics: Seen) -> Seen:
-        """Return the statistics as the procedure needs them, with higher outcomes as better ones.
+        """Return the statistics as the procedure needs them, so that higher outcomes are better.
 
         The statistics of a test are for the user's original outcomes.
         """

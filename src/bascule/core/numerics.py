@@ -36,7 +36,9 @@ def smallest(is_enough: Callable[[float], bool], low: float, high: float) -> flo
 
 
 def first_after(before: Callable[[float], bool], low: float, limit: float = 1e300) -> float:
-    """Return the number above `low` at which `before` turns false; infinity if beyond `limit`.
+    """Return the number from `low` on at which `before` turns false; infinity if it is too large.
+
+    The search doubles `low` until `before` is false, and gives up beyond `limit`.
 
     >>> round(first_after(lambda x: x * x < 200, 1.0), 6), first_after(lambda x: True, 1.0)
     (14.142136, inf)

@@ -1,8 +1,8 @@
 """Registry of the modules that show results, so that results need not import them.
 
-Results are below the packages that show them, so they must not import these. Such a package
-registers its modules here, and a result gets one by its name when text, a figure or a page is
-needed; the module is loaded then.
+Results are defined below the packages that show them, and must not import these packages. Such a
+package registers its modules here. A result loads a module by its name when it needs text, a figure
+or a page.
 """
 
 from __future__ import annotations

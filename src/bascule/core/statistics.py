@@ -16,7 +16,7 @@ PairRow = tuple[float, ...]
 """Evidence about a pair of arms from blocks, as a row of numbers."""
 
 LackingRow = tuple[int, float, float]
-"""Units of an arm without a value: their number, its excess over the expected one, its variance."""
+"""Units of an arm that lack a value: number, excess over the expected number, its variance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,8 @@ class ArmStatistics:
     """Sums of one arm's outcomes; the sums of disjoint sets of units can be added.
 
     `cubes` is the sum of cubes if the spread of the outcomes is estimated, else 0. If the metric is
-    a ratio, the sums are those of numerators n, and `per` has those with denominators d: of d, n d,
-    d^2, n^2 d, n d^2 and d^3. Otherwise `per` is empty.
+    a ratio, the sums are over the numerators n, and `per` has the sums that contain denominators d:
+    of d, n d, d^2, n^2 d, n d^2 and d^3. Otherwise `per` is empty.
 
     >>> ArmStatistics(2, 3.0, 5.0) + ArmStatistics(1, 1.0, 1.0)
     ArmStatistics(units=3, total=4.0, squares=6.0, cubes=0.0, per=())
@@ -118,7 +118,7 @@ class ArmStatistics:
 
     @property
     def mean(self) -> float:
-        """The average outcome, or the ratio of the sums; 0 without any unit."""
+        """The average outcome, or the ratio of the sums; 0 without units or denominators."""
         over = self.per[0] if self.per else self.units
         return self.total / over if over else 0.0
 
@@ -137,8 +137,8 @@ def around(
 ) -> tuple[float, float, float]:
     """Return the sums of y, y^2 and y^3 over units, for y = `ratio + (n - ratio d) / mean`.
 
-    `sums` are those over units of the numerators n, n^2 and n^3, and then those with denominators
-    as in `ArmStatistics.per`.
+    `sums` has the sums of n, n^2 and n^3 for the numerators n, followed by the sums in
+    `ArmStatistics.per`.
     """
     n, nn, nnn, d, nd, dd, nnd, ndd, ddd = sums
     first = (n - ratio * d) / mean
@@ -192,15 +192,15 @@ class Statistics:
     numbers are the S and V of tilted blocks, first arm minus second (second minus first with the
     goal "decrease"); the others belong to the family of evidence (`core.evidence.families`)."""
     bounds: tuple[tuple[float, float], ...] = field(default=(), compare=False)
-    """The narrowest interval so far of the difference of each pair, if they are stored. They depend
-    on the times of the looks, so they are ignored when statistics are compared."""
+    """For each pair, the narrowest interval so far of its difference; empty if none are stored.
+    They depend on the times of the looks, so they are ignored when statistics are compared."""
     metrics: tuple[Statistics, ...] = field(default=(), kw_only=True)
     """Statistics of the other metrics of the same units. In these, arms that were found harmful are
     dropped, and `bounds` say by how much each arm is better than the control."""
     covariates: tuple[float, ...] = field(default=(), kw_only=True)
-    """Sums of `core.covariates`."""
+    """Sums for the adjustment by covariates, in the order of `core.covariates.columns`."""
     lacking: tuple[LackingRow, ...] = field(default=(), kw_only=True)
-    """A row for each arm (`core.metrics.coverage`); empty before the first unit without a value."""
+    """Missing values of each arm (`core.metrics.coverage`); empty before the first one."""
 
     @classmethod
     def empty(cls, arms: int) -> Statistics:

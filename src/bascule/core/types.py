@@ -15,10 +15,10 @@ IntArray = NDArray[np.int64]
 """An array of integers, such as winners, units or indexes."""
 
 NOBODY = -1
-"""Number of the winner while there is none."""
+"""Value of a winner's number while there is no winner."""
 
 NO_DIFFERENCE = -2
-"""Number of the winner if all differences are proven smaller than the one that matters."""
+"""Value of a winner's number if all differences are proven smaller than the `min_effect`."""
 
 RARE = "called_rarely"
 """Name of the function attribute that `called_rarely` sets."""

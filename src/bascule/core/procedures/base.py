@@ -40,7 +40,7 @@ UNKNOWN: Difference = (0.0, -math.inf, math.inf)
 """A difference and its interval while nothing is known of it."""
 
 FEW_PAIRS = 10
-"""Number of pairs of arms above which intervals are stored less often, as there are more."""
+"""Number of pairs of arms above which intervals are stored less often, to limit their number."""
 
 STEPS_OF_TWO = 100.0
 """Number of times that intervals of two arms are stored while the units grow by a factor of e."""
@@ -206,7 +206,7 @@ class Procedure(ABC):
 
     @classmethod
     def supports(cls, feature: str) -> bool:
-        """Return whether a feature is supported that needs a single outcome of each unit."""
+        """Return whether the procedure supports a feature, named as in `LACKED_BY_STAGES`."""
         return cls.counts != "stages" or feature not in LACKED_BY_STAGES
 
     # Facts
@@ -230,7 +230,7 @@ class Procedure(ABC):
     def strict_error(self) -> float:
         """Error to use so that the design's error bounds wrong statements about any pair.
 
-        It is used once arms were removed by hand. By default the error is divided among the
+        It is used once an arm was removed. By default the error of a design is divided among the
         K - 1 comparisons with the best arm; there are K / 2 times as many pairs in all.
         """
         return min(1.0, 2.0 / self.arms) * self.design.calibration.error
@@ -298,7 +298,7 @@ class Procedure(ABC):
         """Return the arm that has won, `NO_DIFFERENCE` or `NOBODY`."""
 
     def decision(self, statistics: AnyStatistics) -> Decision | None:
-        """Return the decision that the data allow, or None."""
+        """Return the decision that the data allow; None while the test is undecided."""
         return self.declared(self.winner(statistics))
 
     def end_reason(self, statistics: AnyStatistics) -> EndReason | None:
@@ -318,7 +318,7 @@ class Procedure(ABC):
 
     @property
     def most_tilt(self) -> float:
-        """Number of units of an arm that is far ahead for each unit of a challenger."""
+        """Maximum number of units that the leader gets for each unit of a challenger."""
         return 1.0
 
     def prospects(self, statistics: AnyStatistics, arm: int) -> list[Prospect]:
@@ -358,9 +358,9 @@ class Procedure(ABC):
         """
 
     def known_differences(self, statistics: AnyStatistics) -> list[Difference]:
-        """Return `differences`, but with infinite intervals where they hold only at some looks.
+        """Return `differences`, with infinite intervals for those that hold only at some looks.
 
-        By default all hold at every look.
+        By default all intervals hold at every look.
         """
         return self.differences(statistics)
 

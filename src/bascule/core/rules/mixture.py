@@ -70,7 +70,7 @@ def decide(state: FloatArray, arms: int, sigma: float, threshold: float) -> int:
 
 
 def calibrate_mixture(shape: Shape, error: float | None, delta: float | None) -> Calibration:
-    """Return the calibration that divides the error equally among sequences, or pairs of arms.
+    """Return the calibration that divides the error equally among the shape's `sequences`.
 
     >>> calibrate_mixture(Shape(2.0, 1.0, 2, mixture_interval), 0.05, None).delta
     0.025

@@ -2,9 +2,9 @@
 
 All arms of a block are observed over the same time, so a common trend cancels; and the block's
 sizes are fixed before its outcomes, so the evidence is a one-dimensional martingale. An arm is
-dropped when the evidence that another one is better reaches (K - 1) / error. If the spread of an
-outcome is known, the evidence is a normal mixture; if only its limits are known, a bet; otherwise
-a normal mixture with an estimated spread, whose guarantee is asymptotic.
+dropped when the evidence that another one is better reaches (K - 1) / error, for K arms. If the
+spread of an outcome is known, the evidence is a normal mixture; if only its limits are known, a
+bet; otherwise a normal mixture with an estimated spread, whose guarantee is asymptotic.
 The proof is in docs/research/tilted-blocks.md. With a `power` the test has an information
 horizon: docs/research/horizon.md.
 """
@@ -79,8 +79,8 @@ class Tilt(Rule):
     - `on_futility`: with "advise" a futile test goes on, and its status says so.
     - `early_signals`: the next block also uses events of units whose windows are open, which
       saves cost if conversions take equally long in every arm. With "auto" the tilt is at most 3
-      until matured units show that, and signals are not used if delays differ; "always" does not
-      check. Decisions use matured outcomes only.
+      until matured units show that the delays are alike, and signals are not used if they differ;
+      "always" does not check. Decisions use matured outcomes only.
 
     >>> Tilt(3).label, Tilt(3, effect=0.1, power=0.9).label
     ('Tilt_3', 'Tilt_3, effect 0.1, power 0.9')
@@ -247,7 +247,8 @@ class Tilt(Rule):
     def evidence(self, outcome: Outcome, arms: int = 2) -> Family:
         """Return the kind of evidence: bets for outcomes within limits, otherwise a normal mixture.
 
-        With a horizon it is bets that follow the flat boundary, or that boundary itself.
+        With a horizon the evidence is bets that follow a flat boundary, or with the guarantee
+        "gaussian" or "asymptotic" that boundary itself.
         """
         if outcome.estimated:
             return RATIO if outcome.pairs else ESTIMATED_SPREAD

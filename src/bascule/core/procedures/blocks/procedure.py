@@ -87,11 +87,11 @@ class BlockProcedure(Procedure):
 
     `evidence` is the family that decides; `effect` is a planned difference in outcome units, 0 for
     none; `batch` is the number of units of each challenger that are assigned at once; `horizon` is
-    the end of the test, None for none; `centre` is the central share of the bets; `share` returns
-    the leader's units for each unit of a challenger, from its lead and the tilt. `early_signals`
-    says when events in open windows affect who leads, and `slack` is how much the delays of the
-    arms may differ in that case. `reflected` says whether the design's goal is to decrease the
-    outcomes, which are then reflected.
+    the end of the test, None for none; `centre` is the share of its wealth that the central bet
+    stakes; `share` returns the leader's units for each unit of a challenger, from its lead and the
+    tilt. `early_signals` says when events in open windows affect who leads, and `slack` how much
+    the arms' delays may then differ. `reflected` says whether outcomes are reflected, because the
+    goal of the design is to decrease them.
     """
 
     evidence: Family
@@ -111,7 +111,7 @@ class BlockProcedure(Procedure):
     # Settings
 
     def on_reflected(self) -> BlockProcedure:
-        """Return the procedure for mirrored outcomes, with lifts of the original outcomes."""
+        """Return the procedure for mirrored outcomes; its lifts are those of the original ones."""
         return replace(self, reflected=True)
 
     @property
@@ -184,12 +184,12 @@ class BlockProcedure(Procedure):
 
     @property
     def margin(self) -> float:
-        """The smallest difference that matters in units of the scale; 0 for none."""
+        """The smallest difference that matters, in units of the scale; 0 for none."""
         return (self.design.min_effect or 0.0) / self.outcome.scale
 
     @property
     def most_tilt(self) -> float:
-        """Number of units of an arm that is far ahead for each unit of a challenger."""
+        """Maximum number of units that the leader gets for each unit of a challenger."""
         return float(self.share(math.inf, self.tilt))
 
     @property
@@ -261,7 +261,7 @@ class BlockProcedure(Procedure):
         return USES[self.judged(statistics, signals)] if self.uses_signals else None
 
     def judged(self, statistics: Statistics, signals: Signals) -> int:
-        """Return whether delays are alike: assumed with "always", else judged by matured units."""
+        """Return `ALIKE`, `DIFFERENT` or `UNKNOWN` for the arms' delays; with "always" `ALIKE`."""
         if self.early_signals == "always":
             return ALIKE
         arms, _ = self.rows(statistics)
@@ -368,7 +368,7 @@ class BlockProcedure(Procedure):
         return min(1.0, self._at_end(shares))
 
     def _at_end(self, shares: Mapping[tuple[int, int], float]) -> float:
-        """Return, from a value for each pair, that of the pair at whose horizon the test ends."""
+        """Return the value of the pair whose horizon ends the test, given values of all pairs."""
         arms = {arm for pair in shares for arm in pair}
         furthest = [max(shares[pair] for pair in shares if arm in pair) for arm in arms]
         return (max if self.evidence.first_ends else min)(furthest, default=0.0)
