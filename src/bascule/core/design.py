@@ -52,8 +52,8 @@ USUAL = {"sides": TWO_SIDED} | {
     for field in fields(DesignFields)
     if field.default is not MISSING and field.default is not None
 }
-"""Usual values of fields, which `repr` leaves out. Files leave them out too, apart from `sides`, and
-`harm_error` if there are metrics."""
+"""Usual values of fields, which `repr` leaves out. Files leave them out too, except
+for `sides` and, if there are metrics, `harm_error`."""
 
 MOST_UNITS = 10**12
 

@@ -30,14 +30,14 @@ Reports = Literal["always"]
 """Whether every unit of a live test reports an outcome, even if it is 0."""
 
 ERROR = Option(
-    "False positive rate, at most, however often you look; half of it to ship a worse arm.",
+    "Largest false positive rate, however often you look; a worse arm wins at most half as often.",
     kind="probability",
     group="basics",
     default="5%",
     excludes=("delta",),
 )
 GOAL = Option(
-    "Whether the highest mean is the best or the lowest.", group="outcome", default=INCREASE
+    "Whether the highest or the lowest mean is the best.", group="outcome", default=INCREASE
 )
 CONTROL = Option("The arm that others are compared with.", unset="the first", metavar="ARM")
 SIDES = Option(
@@ -55,7 +55,7 @@ HARM_ERROR = Option(
     kind="probability",
     default="5%",
 )
-"""Fields of a design that the request for a plan also has."""
+"""The options from `ERROR` to `HARM_ERROR` are fields of a design and of the request for a plan."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,13 +73,15 @@ class DesignFields(Declared):
     max_units: Annotated[int | None, Option("End a test here, undecided.", kind="whole")] = None
     min_effect: Annotated[
         float | None,
-        Option("The smallest difference that matters; a test also ends if all are smaller."),
+        Option(
+            "The smallest difference that matters; a test also ends if all differences are smaller."
+        ),
     ] = None
     deadline: datetime | None = None
     measure: Measure | None = None
     overflow: Annotated[
         Overflow,
-        Option("The arm for units that arrive while none is enrolled."),
+        Option("The arm for units that arrive while the test enrols none."),
     ] = "control"
     min_days: Annotated[float | None, MIN_DAYS] = None
     whole_weeks: Annotated[bool, WHOLE_WEEKS] = False
@@ -87,7 +89,7 @@ class DesignFields(Declared):
         bool,
         Option(
             "After the decision, measure the enrolled units until their windows close, and report "
-            "both figures.",
+            "the results at both times.",
             label="Measure on",
             kind="switch",
             needs=("measure",),
@@ -193,8 +195,8 @@ def check_covariates(covariates: Sequence[Covariate], procedure: Procedure) -> N
         )
     if not (outcome.limited or outcome.estimated):
         raise invalid(
-            f"covariates change how much outcomes spread, and {outcome!r} states it for outcomes "
-            "as they are: use Numeric(), or outcomes with limits"
+            f"covariates change the spread of outcomes, and {outcome!r} states the spread without "
+            "them: use Numeric(), or outcomes with limits"
         )
     for covariate in covariates:
         if outcome.limited and math.isinf(covariate.width):
@@ -217,7 +219,8 @@ def check_deadline(deadline: object) -> None:
 def check_signals(measure: Measure | None, reports: object, covariates: object) -> None:
     """Raise `InputError` unless a design can use early signals.
 
-    They need a window, an outcome that the first event sets to 1 permanently, and no covariates.
+    Early signals need a window, an outcome that the first event sets to 1 permanently, and no
+    covariates.
     """
     if measure is not None and measure.aggregate != "any":
         raise invalid(

@@ -139,7 +139,7 @@ def remove_arm(design: Design, statistics: Seen, name: str) -> Seen:
 def without_harmful(design: Design, statistics: Statistics) -> Statistics:
     """Return the statistics without the arms that guardrails have found harmful.
 
-    The last treatment stays: if it is harmful, the test ends for the control.
+    The last treatment stays in the test: if it is harmful, the decision is for the control.
     """
     while design.guardrails:
         arm = position_of(design, statistics).harmful_arm()

@@ -72,7 +72,7 @@ class Option:
     default: str = ""
     """Default value as people write it; empty if there is none."""
     unset: str = ""
-    """Meaning of leaving the option out, if that is not the default."""
+    """Meaning of leaving the option out, if there is no default."""
     choices: tuple[str, ...] = ()
     """Words that the option accepts."""
     limits: tuple[float, float] | None = None
@@ -119,7 +119,7 @@ class Option:
         return value if self.kind == "switch" else self.check(value)
 
     def check(self, value: object) -> Any:
-        """Return a value if it is valid; else, and for a number given as text, raise `InputError`.
+        """Return a value; raise `InputError` if it is invalid, or a number that is given as text.
 
         >>> Option("A share.", kind="probability", name="power").check(0.9)
         0.9
@@ -181,7 +181,7 @@ class Option:
 
 
 KIND_OF_TYPE: dict[Any, Kind] = {float: "number", int: "whole", bool: "switch"}
-"""Kind of an option whose declaration states none, by its type; others are text."""
+"""Kind of an option whose declaration states none, by the type of its value; by default text."""
 
 Options = Mapping[str, Option]
 """Options by their names, as a class declares them."""
@@ -281,8 +281,8 @@ def _plain(annotation: Any) -> Any:
 class Declared:
     """Base class of frozen dataclasses that check their fields by their types and options.
 
-    A field that may be None counts as given if it is not None. Further checks are in a
-    `__post_init__` that calls this one first.
+    A field counts as given unless it is None or False. A subclass with further checks defines a
+    `__post_init__` that calls this one.
 
     A class stores its declarations in `_declared`. Its annotations are the plain types, so that
     `help` and editors show names, types and defaults.
@@ -295,13 +295,13 @@ class Declared:
     def __init_subclass__(cls, **options: Any) -> None:
         """Store the annotations of a subclass, and replace them by plain types."""
         super().__init_subclass__(**options)
-        # For slots, `dataclass` creates a second class from the first one.
+        # With slots, `dataclass` creates the class again, when its annotations are already plain.
         if "_declared" not in cls.__dict__:
             cls._declared = get_annotations(cls)
             cls.__annotations__ = {name: _plain(option) for name, option in cls._declared.items()}
 
     def __post_init__(self) -> None:
-        """Check every field, and the combination of fields that are set."""
+        """Check every field of a single type, and the combination of the fields that are given."""
         options = options_of(type(self))
         values = {name: getattr(self, name) for name in options}
         names = (name for name, value in values.items() if value is not None and value is not False)
@@ -377,7 +377,7 @@ def make(registry: Registry[Registered], kind: str, given: Mapping[str, Any]) ->
 
 
 def _option(name: str, hint: Any, default: object) -> Option:
-    """Return the option of a field, completed from its type."""
+    """Return the option of a field, with what its declaration leaves out taken from its type."""
     declared = Option()
     if get_origin(hint) is Annotated:
         hint, *metadata = get_args(hint)

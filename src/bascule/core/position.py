@@ -117,7 +117,10 @@ class Position:
     def may_begin(
         self, pending: int, block: Block, under_way: Sequence[tuple[int, int, int]]
     ) -> float:
-        """Return how many blocks like `block` may begin, given the blocks under way."""
+        """Return how many blocks like `block` may begin, given the blocks under way.
+
+        `pending` is the number of units that have not counted yet.
+        """
         rows = self.test, self.marks, self.arms, self.evidence
         return self.course.may_begin(*rows, self.count, pending, (block, under_way), self.terms)
 
@@ -266,7 +269,7 @@ class BlockStep(NamedTuple):
     lacking: Sequence[Sequence[int]] = ()
     """For the primary metric and each other one, the number of each arm's units without a value."""
     last: bool = True
-    """Whether the block is the last one of its batch; only after such a block arms are compared."""
+    """Whether the block is the last one of its batch; arms are compared only after such a block."""
 
 
 def folded(
@@ -306,8 +309,8 @@ def folded_ahead(
 ) -> Statistics:
     """Return the statistics with outcomes of metrics that are known before the primary one's.
 
-    `steps` are by the index of a metric in the design. The looks at each metric depend on its own
-    units.
+    `steps` has a function for each metric, by the metric's index in the design. The looks at a
+    metric depend on its own units.
     """
     known = list(statistics.metrics or empty_metrics(design))
     position = position_of(design, statistics)
@@ -343,7 +346,7 @@ def _with_rails(statistics: Statistics, known: list[Statistics], position: Posit
 def still_compared(design: Design, statistics: AnyStatistics, is_held: bool = False) -> Any:
     """Return the statistics, with the control active if guardrails still compare arms with it.
 
-    They do so while an arm waits for its guardrails, and while a decision `is_held`.
+    Guardrails do so while an arm waits for them, and while a decision `is_held`.
     """
     if not may_hold(design):
         return statistics

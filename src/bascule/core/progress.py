@@ -47,7 +47,7 @@ Seen = TypeVar("Seen", Statistics, CohortStatistics)
 def intervals(design: Design, statistics: AnyStatistics) -> tuple[Interval, ...]:
     """Return the interval of each arm; infinitely wide until the arm has three units.
 
-    If looks are planned, the intervals hold at the looks.
+    If looks are planned, the intervals hold only at the looks.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
@@ -176,9 +176,9 @@ def fold_block(
 def fold_ahead(
     design: Design, statistics: Statistics, blocks: Mapping[int, Sequence[ArmStatistics]]
 ) -> Statistics:
-    """Return the statistics with a block of metrics that are known before the primary one.
+    """Return the statistics after a block of metrics that are known before the primary one.
 
-    `blocks` has the statistics of the arms, by the index of the metric in the design.
+    `blocks` has the sums of each arm in the block, by the index of the metric in the design.
     """
     return folded_ahead(design, statistics, _blocks(design, blocks))
 
@@ -294,8 +294,9 @@ def _with_bounds(procedure: Procedure, before: Seen, after: Seen, look: bool = T
 def declared_error(design: Design, statistics: AnyStatistics) -> float:
     """Return a bound on the probability that a test declares a worse arm the winner.
 
-    It is the error of the design, unless one of three or more arms was removed, or a guardrail may
-    remove one: then it may have depended on outcomes whether all pairs count. docs/research/ends.md
+    It is the error of the design, unless one of three or more arms was removed or a guardrail may
+    remove one. It is then larger, because outcomes may decide whether all pairs of arms count
+    (docs/research/ends.md).
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b", "c", "d"], bs.Gaussian(1), bs.Tilt(3), error=0.02)

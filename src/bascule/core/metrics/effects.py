@@ -1,14 +1,14 @@
 """Differences between arms: intervals for every pair, and for each treatment minus the control.
 
 An interval follows from the evidence that decides, at the same threshold: a difference lies in it
-unless there is enough evidence against that difference. So an arm is beaten exactly when the
-interval of its difference from a rival lies on one side of 0. Intervals are intersected with those
-of earlier looks, which are kept with the statistics. docs/research/ends.md has the proofs.
+unless there is enough evidence against that difference. So one of two arms is beaten exactly when
+the interval of their difference lies on one side of 0. Intervals are intersected with those of
+earlier looks, which are kept with the statistics. docs/research/ends.md has the proofs.
 
-The relative lift is the difference divided by the control's mean. Bets that follow a horizon have
-an interval for it (docs/research/horizon.md). Otherwise it takes the interval of the difference and
-one of the control's mean, which holds at any time and for any sampling; docs/research/ends.md has
-the proof.
+The relative lift is the difference divided by the control's mean. The evidence of a test with a
+horizon gives an interval of the lift (docs/research/horizon.md), except for a flat boundary with a
+known spread. Otherwise it follows from the interval of the difference and one of the control's
+mean, which holds at any time and for any sampling; docs/research/ends.md has the proof.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Effect:
     Over the whole test, `low` is ever above the true difference with a probability of at most
     `error`, and `high` is ever below it with at most the same probability; the interval contains it
     at all times with a probability of at least `level`. Both ends are infinite while too little is
-    known. `difference` is the present estimate, moved to the nearest bound where earlier looks have
-    made the interval narrower.
+    known. `difference` is the present estimate, moved to the nearest bound if earlier looks have
+    ruled it out.
 
     >>> Effect("a", "b", 0.1, -0.1, 0.3, error=0.05, guarantee="proven").level
     0.9
@@ -94,14 +94,14 @@ class Effect:
 def effects(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
     """Return the difference of every pair of arms: treatment minus control.
 
-    Of two treatments it is the later minus the earlier one.
+    The difference of two treatments is that of the later minus the earlier one.
 
     A winner's interval does not reach below 0, or above it if the goal is to decrease the outcomes.
     If this follows from the decision alone, because the winner and an arm were not compared with
     each other for long enough, the error of the effect is that of the decision.
 
-    Tilted blocks with more than 20 arms list the pairs with the first arm, which is the control,
-    and those with the arm that leads.
+    Tilted blocks with more than 20 arms list only the pairs with the control and those with the
+    arm that leads.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
@@ -117,7 +117,7 @@ def effects(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
 def signed(design: Design, effects: Iterable[Effect]) -> tuple[Effect, ...]:
     """Return effects as reports show them: treatment minus control.
 
-    Of two treatments it is the later minus the earlier one.
+    The effect of two treatments is that of the later minus the earlier one.
 
     >>> import bascule as bs
     >>> design = bs.Design(["control", "green"], bs.Bernoulli(), bs.Tilt(3))
@@ -234,10 +234,10 @@ class Contrast:
 def lifts(
     design: Design, statistics: AnyStatistics, effects: Sequence[Effect]
 ) -> dict[str, tuple[float, float]]:
-    """Return the bounds of each treatment's lift; empty if the evidence does not give them.
+    """Return the bounds of each treatment's lift by its name; empty if the evidence gives none.
 
-    Each fails with probability at most the error of the difference, and is 0 exactly when the
-    corresponding bound of the difference is. `effects` are those of the design.
+    Each bound fails with probability at most the error of the difference, and is on the same side
+    of 0 as the corresponding bound of the difference. `effects` are those of the design.
     """
     if design.procedure.counts != "blocks" or design.adjustment is not None:
         return {}

@@ -51,9 +51,9 @@ class Metric(Declared):
     - `margin`: for a guardrail: how much worse than the control an arm may be, in outcome units.
     - `error`: for a guardrail: bound on the probability that an arm is shipped that is worse by the
       margin or more. For a secondary metric 0.05 gives 95 % intervals.
-    - `measure`: what a unit's outcome is, if the design has a measure.
-    - `harm`: when an arm is removed: if it is proven worse than the "margin", by "any" amount, or
-      "never".
+    - `measure`: how a unit's events become its outcome; needed if the design has a measure.
+    - `harm`: when an arm is removed: once it is proven worse by more than the margin ("margin"), or
+      worse at all ("any"), or "never".
     - `baseline`: the mean of the control, for plans and simulations.
 
     >>> import bascule as bs
@@ -164,7 +164,7 @@ WORDS = ("goal", "aggregate")
 PARTS: Options = {
     **{name: options_of(Metric)[name] for name in ("goal", "harm")},
     "window": Option("How long events count.", name="window"),
-    "grace": Option("How much later they may come.", name="grace", needs=("window",)),
+    "grace": Option("How much later events may come.", name="grace", needs=("window",)),
     **{name: options_of(Metric)[name] for name in ("margin", "error", "baseline")},
 }
 """Options of a metric in addition to its name and its outcome model."""
@@ -175,8 +175,8 @@ def metric_of(line: str) -> Metric:
 
     The outcome model is followed by its numbers: "bernoulli", "gaussian 30", "bounded 0 100",
     "numeric", "ratio 0.1 4". A metric with a margin is a guardrail, one without is secondary.
-    "window 1d" is how long events count: any of a rate, sums of others. "grace 6h" is how much
-    later they may come.
+    "window 1d" is how long events count; the outcome is then whether there was an event for a 0/1
+    outcome, and the sum of the events otherwise. "grace 6h" is how much later events may arrive.
 
     >>> metric_of("latency; gaussian 30; decrease; margin 5; baseline 120").margin
     5.0
@@ -207,8 +207,8 @@ def metric_of(line: str) -> Metric:
 def line_parts(line: str, options: Options, field: str) -> tuple[str, dict[str, Any]]:
     """Return the name at the start of a line, and the values of the options after it.
 
-    A part is an outcome model with its numbers, a word, or the name of an option and its value. An
-    error is one of `field`.
+    A part is an outcome model with its numbers, a word, or the name of an option and its value.
+    Errors are about `field`.
 
     >>> line_parts("clicks per views; decrease; margin 2%", PARTS, "metric")
     ('clicks per views', {'goal': 'decrease', 'margin': 0.02})

@@ -2,8 +2,8 @@
 
 Each estimator is `sum w * (the unit's own average) / sum w`, where the weight w depends on the
 number of outcomes of the unit. `equal_weight` gives the mean of means, `outcome_weight` the total
-mean, and `precision_weight` the mean with the least variance, which lies between them.
-docs/research/units.md says when each of them fails.
+mean, and `precision_weight` the mean with the least variance, whose weights are between those two.
+docs/research/units.md says when each estimator fails.
 
 An arm's interval is its weighted mean and a radius around it. The radii of the paper and of the
 even split depend only on the number of units; those of a mixture depend on the clock, the sum of
@@ -128,10 +128,10 @@ PUBLISHED_FACTOR = 23.0
 class UnitShape:
     """The mean and the radius that a rule uses, with the parameters of its guarantee.
 
-    The error is the sum over `sequences`: one per arm, or one per pair with the best arm. The
-    radius is called with `log(count / delta)`. With `together` each stage has a new unit for every
-    active arm, otherwise one new unit. A `growth` above 0 plans the looks; otherwise every stage is
-    a look.
+    `sequences` is the number of confidence sequences whose errors add up: one per arm, or one per
+    pair with the best arm. The radius is called with `log(count / delta)`. With `together` each
+    stage has a new unit for every active arm, otherwise one new unit. A `growth` above 0 is the
+    ratio of the stages of consecutive planned looks; if it is 0, every stage is a look.
     """
 
     weight: Weight
@@ -171,7 +171,7 @@ def algorithm_2_radius(
 def alternative_radius(
     units: float, clock: float, sigma_unit: float, sigma_noise: float, log_level: float
 ) -> float:
-    """Return the paper's alternative radius; as the noise vanishes, it tends to the i.i.d. one.
+    """Return the paper's alternative radius; without noise it has the form of the i.i.d. radius.
 
     >>> round(alternative_radius(100, 100.0, 1.0, 1.0, -math.log(0.05)), 4)
     0.58
@@ -225,7 +225,7 @@ def even_clock_radius(
 
 
 def algorithm_2(arms: int, guarantee: Guarantee) -> UnitShape:
-    """Return the mean and radius of UCB-MM; more than two arms divide the paper's level."""
+    """Return the mean and radius of UCB-MM; K arms divide the paper's level by K / 2."""
     return UnitShape(equal_weight, algorithm_2_radius, 0.5 * arms, guarantee, arms)
 
 
@@ -281,7 +281,7 @@ def published_delta(error: float, count: float) -> float:
 
 
 def calibrate_units(shape: UnitShape, error: float | None, delta: float | None) -> Calibration:
-    """Return the level of each comparison and the error that is stated for it.
+    """Return the level of each comparison and the error that is stated for the whole test.
 
     UCB-MM states the error of its theorems, `published_error`. For even splits with the mean of
     means the error equals delta, and the other rules divide the error among their sequences.
@@ -355,12 +355,12 @@ class RecurrentProcedure(ArmProcedure):
         return self.looks_at(statistics.stage)
 
     def check_live(self) -> None:
-        """Raise `InputError` for a rule that needs one new unit per arm at every stage."""
+        """Raise `InputError` for a rule that needs a fixed number of new units at every stage."""
         if self.shape.weight is equal_weight or self.shape.together:
             raise InputError(
                 "rule",
-                f"{self.label} asks for one new unit an arm and a stage, which a live test "
-                'cannot keep to: use UCB(alpha, radius="mixture"), or radius="looks"',
+                f"{self.label} needs a fixed number of new units at every stage, which a live test "
+                'cannot ensure: use UCB(alpha, radius="mixture"), or radius="looks"',
             )
 
     def looks_at(self, stage: int) -> bool:
@@ -374,7 +374,7 @@ class RecurrentProcedure(ArmProcedure):
 
     @property
     def has_separate(self) -> bool:
-        """Whether single arms have intervals; ETC-MM has a proof only for differences."""
+        """Whether the means of single arms have an interval of a normal mixture."""
         return self.shape.weight is precision_weight
 
     def shown(self, statistics: AnyStatistics) -> list[Shown]:

@@ -130,7 +130,7 @@ class ArmProcedure(Procedure):
 
     @property
     def strict_error(self) -> float:
-        """The error at which each sequence is calibrated.
+        """Error to use once an arm was removed.
 
         The probability of a wrong statement about any pair is then at most the design's error.
         """
@@ -148,8 +148,8 @@ class ArmProcedure(Procedure):
     def steps_kept(self) -> float:
         """Number of times that intervals are stored while the units grow by a factor of e.
 
-        It is infinite, so that they are stored at every look, if they are sums of radii of few
-        arms.
+        It is infinite, so that intervals are stored at every look, if there are few arms and each
+        interval is the sum of two radii.
         """
         many = math.comb(self.arms, 2) / FEW_PAIRS
         if self.pairwise:
@@ -173,7 +173,7 @@ class ArmProcedure(Procedure):
     def intervals(self, statistics: AnyStatistics) -> tuple[Interval, ...]:
         """Return the interval of each arm; infinitely wide until the arm has three units.
 
-        If looks are planned, it holds at the looks.
+        If looks are planned, the intervals hold only at the looks.
         """
         return tuple(Interval(arm.mean, arm.radius) for arm in self.shown(statistics))
 
@@ -235,7 +235,7 @@ class ArmProcedure(Procedure):
         return [pair if same else replacement for pair, replacement, same in listed]
 
     def known_differences(self, statistics: AnyStatistics) -> list[Difference]:
-        """Return `differences`, but with infinite intervals where they hold only at some looks.
+        """Return `differences`, with infinite intervals for those that hold only at some looks.
 
         An interval that holds only if both arms have the same clock is infinite at other times.
         """
@@ -328,7 +328,8 @@ def two_arms_reach(units_a: float, units_b: float, threshold: float) -> float:
     """Return the smallest difference of two means that decides, in outcome standard deviations.
 
     The evidence is convex in the difference, so false position with halved weights (the Illinois
-    method) needs only a few steps. The end of the last bracket with enough evidence is returned.
+    method) needs only a few steps. The result is the end of the last bracket that has enough
+    evidence.
 
     >>> reach = two_arms_reach(100.0, 50.0, 3.0)
     >>> round(reach, 4)

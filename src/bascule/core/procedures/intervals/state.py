@@ -229,8 +229,8 @@ def with_dropped(
 ) -> Bounds:
     """Cut off bounds at 0, so that no newly dropped arm is better than the arm that has beaten it.
 
-    Up to rounding, the interval already says so. The arm that has beaten it is the one whose
-    difference from it has the highest lower end.
+    Up to rounding, the interval already says so. The arm that has beaten a dropped arm is the rival
+    with the highest lower end of the difference.
     """
     for arm in dropped:
         rivals = [rival for rival in range(arms) if rival != arm and rival not in removed]
