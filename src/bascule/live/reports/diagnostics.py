@@ -43,8 +43,8 @@ MUCH_LATER = 10.0
 PATIENCE = DAY
 """Seconds after which a unit is assumed never to report, while the test has no outcome at all."""
 
-# CROSS JOIN fixes the order of the tables, and `+` keeps the planner from using the range: it looks
-# up the outcomes of each unit by its number.
+# CROSS JOIN fixes the order of the tables, and `+` keeps the planner from using the range, so that
+# the outcomes of each unit are looked up by its number.
 _DELAYS = (
     "SELECT o.received - a.time AS delay FROM assignments a CROSS JOIN outcomes o "
     "WHERE a.experiment = ? AND +a.number < ? AND o.experiment = a.experiment "
@@ -127,11 +127,11 @@ def _waiting(
 
 
 def _lacking(stored: Loaded, level: float) -> Iterator[Diagnostic]:
-    """Test, for each metric, whether values are missing as often in every arm as in the control.
+    """Yield a diagnostic for each metric: are values missing equally often in all arms?
 
-    If arms do not affect which values are missing, then given the places of a block without a
-    value, all orders of its arms are equally likely: so the comparison is valid at any time. The
-    share of values that are needed is only compared, not tested.
+    If the arm of a unit does not affect whether its value is missing, all orders of the arms in a
+    block are equally likely, given the places without a value. So the comparison is valid at any
+    time. A share of values below the required one is flagged too, without a statistical test.
     """
     design, statistics = stored.design, stored.state.once
     if not statistics.units:

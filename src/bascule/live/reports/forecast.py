@@ -36,7 +36,7 @@ class Turn:
 
 
 def knob_of(design: Design) -> tuple[str, float] | None:
-    """Return the name and value of the knob of a design's rule, or None if the rule has none.
+    """Return the name and value of the knob of a design's rule; None without a finite value.
 
     >>> import bascule as bs
     >>> knob_of(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)))
@@ -82,7 +82,8 @@ def shown_means(
 
     `means` are averages of all outcomes, which mix units of different days in proportions that
     depend on the split at the time. `effects` are the advantages, which compare units of the same
-    time if the rule does so. The average of an arm is used only before it is compared.
+    time if the rule does so. The average of an arm other than the leader is used only if `effects`
+    do not compare it with the leader yet.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
@@ -213,13 +214,14 @@ def lead(
 ) -> tuple[str | None, float]:
     """Return the arm that is closest to beating all others, and its progress to that, from 0 to 1.
 
-    `effects` are the advantages of the first arm of each pair over the second.
+    The arm is None before the first unit has counted. `effects` are the advantages of the first arm
+    of each pair over the second.
     """
     into = [name for i, name in enumerate(design.arms) if i not in statistics.out]
     shares = dict.fromkeys(into, 1.0)
     rivals, nearest = dict.fromkeys(into, 0), dict.fromkeys(into, math.inf)
-    # A bound at the largest possible difference tells nothing. The search for a bound finds it with
-    # a small error, so that bounds this near count as it.
+    # A bound at the largest possible difference tells nothing. Bounds are found by a search with a
+    # small error, so all bounds this close are treated as the largest difference.
     known_from = -(design.outcome.high - design.outcome.low) * (1.0 - 1e-9)
     for effect in effects:
         sides = (

@@ -21,7 +21,11 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class HistoryPoint:
-    """A point of a test's history, after `matured` units have counted."""
+    """A point of a test's history, after `matured` units have counted.
+
+    With recurring outcomes, `matured` is the number of closed stages. `means` and `units` are those
+    of each arm; a mean is None before the arm's first outcome.
+    """
 
     time: str
     matured: int

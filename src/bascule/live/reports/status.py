@@ -1,7 +1,7 @@
 """The status of a live test: a pure function of the stored state.
 
-The intervals are those that decide. Nothing here reads the log, so the answer takes as long after a
-million units as after ten.
+The test is decided by the same intervals that the status shows. Nothing here reads the log, so the
+answer takes as long after a million units as after ten.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class Status(Reported):
     events: int = 0
     """Number of outcomes within the windows of units that have counted."""
     late: int = 0
-    """Number of outcomes after the windows of units that have counted."""
+    """Number of outcomes that came after the window of their unit, or after it had counted."""
     unassigned: int = 0
     """Number of outcomes that came before their unit was assigned, or whose unit never was."""
     unlisted: int = 0

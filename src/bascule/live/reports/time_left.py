@@ -1,6 +1,6 @@
 """The time left of a live test: an estimate with a range, in units and in days.
 
-There is only this estimate of the time left: the headline, costs and forecasts for the knob use it.
+The headline of the status and the forecasts for other values of the knob use this estimate.
 """
 
 from __future__ import annotations

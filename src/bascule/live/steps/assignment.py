@@ -33,9 +33,9 @@ class FullError(InputError):
 class Placed(NamedTuple):
     """Assignments of consecutive units, the state after them, and the blocks dealt for them.
 
-    They are kept as columns: the arms, the probabilities of these arms (`chances`), and the numbers
-    of the blocks (`deals`). If there are fewer assignments than asked for, `full` says why. `used`
-    has the data that determined the sizes of the blocks, in tests with early signals.
+    The assignments are kept as columns: the arms, the probabilities of these arms (`chances`), and
+    the numbers of the blocks (`deals`). If there are fewer assignments than asked for, `full` says
+    why. `used` has the data that determined the sizes of the blocks, in tests with early signals.
     """
 
     arms: list[int]
@@ -90,8 +90,9 @@ def fair_shuffle() -> Shuffle:
 def with_pending(state: ExperimentState) -> AnyStatistics:
     """Return the statistics as if the outcome of each pending unit were its arm's mean so far.
 
-    An arm's radius is then that of all units assigned to it, so that a burst of units is spread
-    over the arms as if they had come one by one. An arm without outcomes gets the overall mean.
+    The interval of an arm is then as narrow as after all units assigned to it, so that a burst of
+    units is spread over the arms as if they had come one by one. An arm without outcomes gets the
+    overall mean.
 
     >>> import bascule as bs
     >>> start = ExperimentState.empty(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2)))
@@ -115,7 +116,7 @@ def with_pending(state: ExperimentState) -> AnyStatistics:
 def _cohorts_with_pending(
     statistics: CohortStatistics, assigned: tuple[int, ...]
 ) -> tuple[ArmCohorts, ...]:
-    """Return the cohorts of recurrent outcomes as if each pending unit had one outcome."""
+    """Return the cohorts of each arm as if each pending unit had one outcome, the arm's mean."""
     means = [sum(cohort.means for cohort in arm.cohorts) for arm in statistics.arms]
     overall = sum(means) / max(1, statistics.units)
     arms = []
@@ -280,7 +281,7 @@ def _full(design: Design) -> FullError:
 
 
 def is_complete(design: Design, state: ExperimentState) -> bool:
-    """Return whether nobody is enrolled now, because the units that have not counted may suffice.
+    """Return whether nobody is enrolled now, since the units not counted yet may decide the test.
 
     >>> import bascule as bs
     >>> rule = bs.Tilt(3, effect=0.5, power=0.9)

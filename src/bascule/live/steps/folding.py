@@ -3,10 +3,10 @@
 The proofs require this order: the n-th outcome of an arm is that of its n-th unit, however long
 each took, so that neither quick nor slow outcomes are preferred. docs/research/live.md
 
-Metrics whose windows close before those of their units are folded ahead, also in the order in which
-blocks were dealt, so that each metric has its own martingale, as in docs/research/guardrails.md: a
-guardrail with a window of an hour sends a bad arm back after an hour, although units count after a
-week.
+Metrics with a shorter window than the primary metric are counted ahead of it, also in the order in
+which blocks were dealt, so that each metric has its own martingale (docs/research/guardrails.md). A
+guardrail with a window of an hour can then remove a bad arm after an hour, although units count in
+the primary metric after a week.
 """
 
 from __future__ import annotations
@@ -300,7 +300,7 @@ def fold_ahead_unit(
     values: Sequence[Value | None],
     now: float,
 ) -> ExperimentState:
-    """Return the state after a unit has counted in a front: metrics with one shorter window.
+    """Return the state after a unit has counted in a front: metrics with the same shorter window.
 
     `place` is the index of the front, and `values` are the unit's outcomes of its metrics.
     """
@@ -326,7 +326,7 @@ def with_front(state: ExperimentState, place: int, front: Front) -> ExperimentSt
 def _close_parts_ahead(
     design: Design, state: ExperimentState, place: int, deal: Deal, now: float
 ) -> ExperimentState:
-    """Add the complete parts of a block to the statistics of metrics with one shorter window."""
+    """Add the complete parts of a block to the statistics of the metrics in a front."""
     sizes, front = deal.sizes, state.folding.fronts[place]
     while front.part < len(sizes) and front.units >= sizes[front.part]:
         blocks = {number: state.block.metrics[number] for number in front.metrics}

@@ -61,7 +61,7 @@ def check_actor(actor: object) -> None:
 
 
 def checked_description(text: object) -> str:
-    """Return the checked description of an experiment: printable text, also of several lines.
+    """Return a description without white space at its ends; raise `InputError` if it is invalid.
 
     >>> checked_description("Green sells more")
     'Green sells more'
@@ -76,7 +76,7 @@ def checked_description(text: object) -> str:
 
 
 def check_listed(field: str, values: object) -> None:
-    """Raise `InputError` unless a value has several others; a text or a mapping is not meant so.
+    """Raise `InputError` unless `values` is an iterable other than text, bytes or a mapping.
 
     >>> check_listed("units", ["user-42"])
     """
@@ -116,9 +116,9 @@ def _digits(number: Integral) -> object:
 
 
 def checked_value(value: object) -> float | NotANumber | Pair:
-    """Return the value of an outcome as a float, or as text if it is not a finite number.
+    """Return the value of an outcome as a float, or as `NotANumber` if it is not a finite number.
 
-    The numerator and denominator of a ratio become a pair.
+    The numerator and denominator of a ratio become a `Pair`.
 
     >>> checked_value(True), checked_value("ten"), checked_value(10**5000)
     (1.0, 'ten', a whole number of about 5,000 digits)
@@ -154,7 +154,9 @@ def shown_value(value: object) -> str:
 
 
 def checked_time(at: object) -> float | None:
-    """Return a time as seconds since 1970; raise `InputError` if it is far out of range.
+    """Return a time in seconds since 1970-01-01 in UTC, or None if `at` is None.
+
+    Raise `InputError` if it has no time zone, or lies outside the years 1900 to 9998.
 
     >>> checked_time(datetime(2026, 1, 1, tzinfo=UTC))
     1767225600.0
@@ -179,7 +181,7 @@ def checked_metric(metric: object) -> str | None:
 
 
 def event_of(event: tuple[Any, ...] | Event) -> Event:
-    """Return an event from (unit, value), (unit, value, at, id) or (unit, value, at, id, metric).
+    """Return an event from a tuple: unit, value, and optionally time, id and metric, in this order.
 
     An outcome without a unit needs the id of another outcome that names the unit.
 

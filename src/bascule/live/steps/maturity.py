@@ -300,7 +300,7 @@ def sizes_of(deal: Deal, arms: int) -> tuple[int, ...]:
 
 
 def with_events(early: Early, sizes: tuple[int, ...], events: Sequence[int]) -> Early:
-    """Return early events by block size, with further ones in blocks of `sizes` added.
+    """Return early events by block size, with `events` in blocks of `sizes` added.
 
     >>> with_events(with_events((), (1, 2), (0, 3)), (1, 2), (0, -1))
     (((1, 2), (0, 2)),)
@@ -312,7 +312,10 @@ def with_events(early: Early, sizes: tuple[int, ...], events: Sequence[int]) -> 
 
 
 def with_event(state: ExperimentState, deal: Deal, arm: int, count: int = 1) -> ExperimentState:
-    """Return the state after the first event of a unit that has not counted yet."""
+    """Return the state after the first event of a unit that has not counted yet.
+
+    With a `count` of -1, the event is removed again.
+    """
     arms = len(state.enrolment.assigned)
     events = tuple(count * (place == arm) for place in range(arms))
     early = with_events(state.signals.early, sizes_of(deal, arms), events)

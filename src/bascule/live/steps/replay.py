@@ -86,10 +86,11 @@ class Replay:
     def enrolled(
         self, arm: int, block: Deal | None = None, is_first: bool = False, is_heard: bool = False
     ) -> Replay:
-        """Return the replay after one more unit, which may begin a block or have an event.
+        """Return the replay after one more unit has been enrolled.
 
-        Units are enrolled and counted independently: all units may be enrolled before the first one
-        is counted.
+        `block` is the unit's block, `is_first` says whether the unit is the first one in it, and
+        `is_heard` whether the unit has an event. Units are enrolled and counted independently: all
+        units may be enrolled before the first one is counted.
         """
         enrolment = self.state.enrolment
         assigned = [units + (i == arm) for i, units in enumerate(enrolment.assigned)]

@@ -2,7 +2,8 @@
 
 The arm that a unit was assigned never changes, and its outcomes count for that arm. The arm that it
 is served does change: after a release, after a stop with an arm for everyone, and when its arm was
-dropped. A unit that is not in the test is served the winner or the control. Pure functions.
+dropped. A unit that is not in the test is served the winner, the leader or the control. Pure
+functions.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Evaluation:
 
     `value` is the value of the arm for programs, its name unless values were given. If the unit is
     not enrolled, `why` names what keeps it out (`state`, `max_units`, `enrolment`, `share`,
-    `layer`, `holdout`, `where`), and `detail` explains it.
+    `layer`, `holdout`, `where`, `clock`), and `detail` explains it.
     """
 
     arm: str
@@ -46,7 +47,7 @@ class Evaluation:
 
 
 Served = tuple[Evaluation, ...]
-"""The evaluation of the units of each assigned arm."""
+"""The evaluation for the units of each arm, in the order of the arms."""
 
 
 def served_arms(arms: ArmValues, state: ExperimentState) -> Served:
@@ -99,7 +100,12 @@ def shipped(state: ExperimentState) -> int:
 def not_enrolled(
     arms: ArmValues, design: Design, phase: Phase, state: ExperimentState, problem: InputError
 ) -> Evaluation:
-    """Return the evaluation of a unit that is not in the test: the winner, or else the control.
+    """Return the evaluation of a unit that is not in the test.
+
+    The unit is served the arm for everyone if there is one, else the winner, the leader (while
+    enrolment is complete, by `overflow`) or the control. Units that the audience excludes get
+    neither the winner nor the leader. Those that a targeting rule or a holdout excludes always get
+    the control.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), control="b")
@@ -141,7 +147,7 @@ def control_of(design: Design, state: ExperimentState) -> int:
 def moved_to(design: Design, state: ExperimentState, name: str, to: str | None) -> int:
     """Return the arm to serve to the users of a dropped arm: `to`, or else the control.
 
-    If the control itself is dropped, it is the first arm that is left.
+    If the control itself is dropped, this is the first arm that is left.
     """
     dropped = design.arms.index(name)
     gone = state.statistics.removed | {dropped}

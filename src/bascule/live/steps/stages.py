@@ -35,7 +35,7 @@ LONGEST_ARM = 200
 
 
 def check_live(design: Design) -> None:
-    """Raise `InputError` if a design cannot be run as a live test; the message says what can."""
+    """Raise `InputError` if a design cannot be run as a live test, and say what to change."""
     if design.outcome.recurring and design.measure is None:
         raise InputError(
             "measure",
@@ -125,7 +125,7 @@ def counting_stage(origin: float, period: float, arrived: float, at: float) -> i
     (2, 1)
     """
     stage, late = stage_of(origin, period, arrived)
-    # The number of its unit's outcome to which the event belongs, counted from 1.
+    # The number, from 1, of the unit's period in which the event happened.
     number = math.floor((at - arrived) / period) + 1
     return stage - 1 + late + number
 

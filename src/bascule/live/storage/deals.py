@@ -101,11 +101,14 @@ def largest_in(part: tuple[int, ...]) -> tuple[int, int]:
 
 
 UnderWay = tuple[tuple[int, int, int], ...]
-"""Numbers of blocks not counted yet, by largest arm and its units, as (arm, units, blocks)."""
+"""Numbers of blocks that have not counted yet, as (arm, units, blocks): blocks are grouped by the
+arm with the most units in a part, and its number of units there."""
 
 
 def with_blocks(under_way: UnderWay, largest: tuple[int, int], count: int) -> UnderWay:
     """Return the numbers of blocks not counted yet, with `count` blocks of one kind added.
+
+    `largest` is the arm with the most units in a part of these blocks, and its number of units.
 
     >>> with_blocks(with_blocks((), (0, 1), 3), (0, 1), -1)
     ((0, 1, 2),)

@@ -1,4 +1,4 @@
-"""Layers and holdouts: which units a new experiment may have beside others of the store."""
+"""Layers and holdouts: which units are left for a new experiment by the others in the store."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ def checked_delivery(
 
 
 def placed(connection: Connection, delivery: Delivery) -> Delivery:
-    """Return the delivery with slots of its layer that no experiment in progress has."""
+    """Return the delivery with slots of its layer that no experiment in progress has.
+
+    Raise `InputError` if too few are left, or if a holdout of the same name has another share.
+    """
     audience = delivery.audience
     if audience is None or (audience.layer is None and audience.holdout is None):
         return delivery
@@ -63,7 +66,7 @@ def placed(connection: Connection, delivery: Delivery) -> Delivery:
 
 
 def check_places(connection: Connection, name: str, delivery: Delivery) -> None:
-    """Raise if an imported experiment shares slots of a layer with a running one of this store."""
+    """Raise if an imported experiment shares slots of a layer with one here that has not ended."""
     layer = None if delivery.audience is None else delivery.audience.layer
     if layer is None:
         return

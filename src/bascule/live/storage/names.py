@@ -39,5 +39,5 @@ def pseudonym(key: str, text: str) -> str:
 
 
 def is_erased(unit: str) -> bool:
-    """Whether a name is the pseudonym of an erased unit."""
+    """Whether a name is a pseudonym or a random text that replaces the name of an erased unit."""
     return unit.startswith(PREFIX)

@@ -42,7 +42,7 @@ _ARMS = "SELECT unit, arm FROM LISTED assignments WHERE experiment = ? AND unit 
 _ASSIGNED = (
     f"{_ASSIGNMENT} assignments WHERE experiment = ? AND number >= ? ORDER BY number LIMIT ?"
 )
-# Blocks that were dealt together are stored in one row, with the number of the first.
+# Blocks that were dealt together share rows; a row has the number of its first block.
 _RUN = (
     "SELECT number, slots FROM blocks WHERE experiment = ? AND number <= ? "
     "ORDER BY number DESC LIMIT 1"
@@ -220,11 +220,11 @@ class Rows(NamedTuple):
         return fetch_listed(self.connection, statement, self.experiment, values)
 
     def find_arms(self, units: Sequence[str]) -> dict[str, int]:
-        """Return the arms of those of the given units that are assigned."""
+        """Return the arm of each unit in `units` that has an assignment."""
         return dict(map(tuple, self._listed(_ARMS, units)))
 
     def find_units(self, units: Sequence[str]) -> dict[str, Assignment]:
-        """Return the assignments of those of the given units that are assigned."""
+        """Return the assignment of each unit in `units` that has one."""
         return {row[0]: Assignment(*row) for row in self._listed(_UNITS, units)}
 
     def identities(self, units: Sequence[str]) -> dict[str, str]:
@@ -258,7 +258,7 @@ class Rows(NamedTuple):
         execute(self.connection, _ADD_LINK, (self.experiment, unit, identity))
 
     def find_deals(self, first: int, last: int) -> dict[int, Deal]:
-        """Return the blocks from `first` to `last`, and others of their rows, by number."""
+        """Return the blocks from `first` to `last`, and all others in the same rows, by number."""
         rows = [*self._read(_RUN, first), *self._read(_RUNS_AFTER, first, last)]
         return {deal.number: deal for row in rows for deal in run_from_json(*row)}
 
@@ -295,7 +295,10 @@ class Rows(NamedTuple):
         ]
 
     def first_events(self, numbers: Sequence[int]) -> dict[int, float]:
-        """Return the time at which the first event of each unit was received, if it has any."""
+        """Return when the first event of each unit was received; units without events are left out.
+
+        Only events of the primary metric with a value other than 0 are considered.
+        """
         return dict(map(tuple, self._listed(_FIRST_EVENTS, numbers)))
 
     def taken_ids(self, ids: list[str]) -> dict[tuple[str, str | None], tuple[int, object]]:
@@ -307,9 +310,10 @@ class Rows(NamedTuple):
         }
 
     def requests(self, ids: list[str], key: str) -> tuple[Requests, Requests]:
-        """Return unit and time of the first stored event of each id, and of the first excluded one.
+        """Return the requests with these ids, first those of stored events, then of excluded ones.
 
-        Ids of erased units are stored as pseudonyms made with the `key` of the experiment.
+        A request has the unit and the time of the first event with its id. Ids of erased units are
+        stored as pseudonyms made with the `key` of the experiment.
         """
         hidden = {pseudonym(key, name): name for name in ids} if key else {}
         asked = [*ids, *hidden]

@@ -58,7 +58,7 @@ def describe(connection: Connection, experiment: int, description: str) -> None:
 
 
 def history_of(connection: Connection, experiment: int) -> list[tuple[int, float, AnyStatistics]]:
-    """Return the points of a test's history: units counted by then, time, and statistics.
+    """Return the points of a test's history: progress (units or stages), time, and statistics.
 
     A damaged point is left out and logged; `verify` lists it.
     """
@@ -114,7 +114,7 @@ def alarms_by_test(connection: Connection) -> dict[int, list[str]]:
 
 
 def _readable(detail: str) -> Any:
-    """Parse the detail of an audit entry; a damaged one is returned as text."""
+    """Parse the detail of an audit entry; a damaged detail is returned as text in a dictionary."""
     try:
         return json.loads(detail)
     except DAMAGE:

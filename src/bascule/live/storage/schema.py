@@ -1,7 +1,7 @@
 """The tables of a store, the same on SQLite and PostgreSQL; the service's tables come last.
 
-Tables are created only in an empty database; a database of another version or program is never
-changed.
+A database of another version or program is never changed. Tables are created only in an empty
+database; on PostgreSQL it may have tables with other names.
 
 Times are seconds since 1970-01-01 in UTC. Arms are counted from 0, and so are the units of a test.
 """
@@ -146,7 +146,7 @@ MARK = 0x62617363
 
 
 def make_tables(connection: Connection, name: str) -> None:
-    """Create the tables in an empty database, inside the caller's transaction."""
+    """Create the tables unless they exist, inside the caller's transaction."""
     if check_version(connection, name):
         return
     if connection.dialect.name == "postgresql":
@@ -205,7 +205,10 @@ _TRIGGERS = {
 
 
 def stored_version(connection: Connection, name: str) -> str | None:
-    """Return the version of a store's tables, None if it is empty; raise for other databases."""
+    """Return the version of a store's tables, None if it has none.
+
+    Raise `InputError` if the database has tables of another program instead.
+    """
     tables = set(inspect(connection).get_table_names())
     if VERSION_TABLE in tables:
         asked = f"SELECT * FROM {VERSION_TABLE}"  # nosec B608: the name is a constant

@@ -1,8 +1,8 @@
 """The state of a live test: the data for its next step and its status.
 
-It is stored as JSON, which `storage.state_json` writes and reads.
-Nothing here grows with the number of units. The raw log, from which all of it can be recomputed, is
-in the tables of assignments and outcomes.
+The state is stored as JSON, which `storage.state_json` writes and reads. It does not grow with the
+number of units. The raw log, from which it can be recomputed, is in the tables of assignments and
+outcomes.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class ArmValues(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """An announced decision, with the number of units and the time; it never changes."""
+    """A decision, with the number of units and the time; once announced, it never changes."""
 
     arm: int | None
     """The arm that won, counted from 0; None if no difference matters."""
@@ -71,7 +71,8 @@ class Verdict:
     units: int
     """Number of counted units at the decision."""
     time: float
-    """Time of the decision, in seconds since 1970-01-01 in UTC."""
+    """Time of the announcement, in seconds since 1970-01-01 in UTC; while the decision is withheld,
+    the time at which it was reached."""
     harm: tuple[str, ...] = ()
     """The metrics on which all treatments were harmful, if that was the reason."""
     keep: int | None = None
@@ -81,7 +82,7 @@ class Verdict:
 
     @classmethod
     def of(cls, decision: Decision, units: int, time: float, keep: int | None = None) -> Verdict:
-        """Return a decision with the number of units and the time of its announcement."""
+        """Return a decision that was reached after `units` counted units, at `time`."""
         named = decision.arm, decision.name, decision.error, decision.guarantee
         return cls(*named, units, time, decision.harm, keep, decision.by)
 
@@ -190,7 +191,7 @@ class Folding(NamedTuple):
     """Progress of counting the units; changes when units are counted."""
 
     folded: int = 0
-    """Number of units in the statistics, to which units are added in order of arrival."""
+    """Number of units that have counted, in order of arrival."""
     due: float | None = None
     """Time at which the next unit can be counted, if the design has a measure."""
     backlog: bool = False
@@ -210,8 +211,8 @@ class Conclusion(NamedTuple):
     """A decision that is withheld until the calendar of the design allows it, with the time at
     which it was reached."""
     final: Statistics | None = None
-    """Statistics that include the units counted since a decision that is or was withheld, or with
-    `measure_on`; the other statistics of the state stay as they were."""
+    """Statistics of all units, if units count after the decision: while it is withheld, and with
+    `measure_on` also later. The `statistics` of the state then stay as they were."""
     enrolled: tuple[int, ...] = ()
     """Number of units of each arm that were enrolled at the decision."""
 
@@ -232,7 +233,7 @@ class Names(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """Numbers of events that were counted, capped or refused; only the status uses them."""
+    """Numbers of events that were counted, capped or refused; no decision depends on them."""
 
     clipped: tuple[tuple[int, ...], ...] = ()
     """Numbers of units with an outcome beyond the limits, by metric (the primary one first) and
@@ -240,7 +241,7 @@ class Counts(NamedTuple):
     events: int = 0
     """Number of events of counted units."""
     late: int = 0
-    """Number of events that came after the windows of their units."""
+    """Number of events that came after the window of their unit, or after it had counted."""
     unenrolled: int = 0
     """Number of outcomes of units that are not in the test."""
     unassigned: int = 0

@@ -1,7 +1,8 @@
 """Write the state of a live test as JSON, and read it back by the types of its fields.
 
-Fields of a group with their default values are left out. A new field needs a default, and fields
-of earlier versions that this one does not have are ignored.
+A group is a part of the state that is a named tuple, such as `Enrolment`. Its fields with default
+values are left out. So a new field needs a default. Stored fields that a group no longer has are
+ignored.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Recompute an experiment from the raw log, and list all differences from the stored state.
 
-Damaged rows do not end it: each is listed, and everything else is still compared.
+Damaged rows do not end the recomputation: each is listed, and everything else is still compared.
 """
 
 from __future__ import annotations

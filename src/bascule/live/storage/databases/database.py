@@ -125,7 +125,7 @@ class Database:
 
     @contextmanager
     def erasing(self) -> Iterator[Connection]:
-        """Run a transaction whose deleted rows cannot be read from the file afterwards."""
+        """Run a transaction; on SQLite, the rows deleted in it are overwritten in the file."""
         with self.writing() as connection:
             if self.is_sqlite:
                 connection.execute(text("PRAGMA secure_delete = ON"))
@@ -136,7 +136,7 @@ class Database:
                 self._writer.checkpoint()
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Return a context with a snapshot of the tables; it waits for no other transaction."""
+        """Return a context with a snapshot of the tables, for short reads."""
         return self._snapshot(self._reads)
 
     def reading_hot(self) -> AbstractContextManager[Connection]:

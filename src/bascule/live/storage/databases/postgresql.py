@@ -33,7 +33,7 @@ CHECKED_EVERY = 0.25
 
 @dataclass(frozen=True, slots=True)
 class PoolLimits:
-    """Number of connections of a pool, and maximum seconds for its statements and waits."""
+    """Limits of a pool: connections kept open, more if needed, and the seconds of a statement."""
 
     kept: int
     more: int
