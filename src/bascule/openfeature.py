@@ -48,15 +48,16 @@ Sent = tuple[str, dict[str, Any]]
 class BasculeProvider(OFREPProvider):
     """An OFREP provider that also sends tracked events as outcomes.
 
-    `events` has, for the name of an event, the tests of which it is an outcome; an event that is
-    not listed is an outcome of the test with its own name. Its value is the number that is tracked,
-    or 1. A thread of the provider sends outcomes, a few at a time. If the service does not answer,
-    it tries again after each of `PAUSES`, and then drops them with a warning. Each outcome has an
-    id, so that none counts twice. `shutdown` waits until all are sent or dropped.
+    `events` maps the name of an event to the tests that it is an outcome of; an event that is not
+    listed is an outcome of the test with the same name. The value of an outcome is the tracked
+    number, or 1. A thread of the provider sends up to `AT_ONCE` outcomes at a time. If the service
+    does not answer or is overloaded, the thread tries again after each of `PAUSES`, and then drops
+    the outcomes with a warning. Each outcome has an id, so that none counts twice. `shutdown` waits
+    until all outcomes are sent or dropped.
 
     The attributes `id`, `at` (a datetime), `exposed` and `metric` of a tracked event are sent with
-    it. `per` is the denominator of a ratio, whose numerator is the value: 1 and 1 for a request
-    that was judged good.
+    its outcome. With the attribute `per`, the outcome is a ratio: the tracked number is the
+    numerator and `per` the denominator.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class BasculeProvider(OFREPProvider):
         self._lock = threading.Lock()
 
     def get_metadata(self) -> Metadata:
-        """The provider's name."""
+        """Return the provider's metadata: its name, bascule."""
         return Metadata(name="bascule")
 
     def track(

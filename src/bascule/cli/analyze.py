@@ -48,13 +48,13 @@ METRICS = named(
 )
 COLLECTION = named(
     test=Option(
-        "The test of a row, in a log of many tests: a table of all.",
+        "In a log of many tests, the name of the test; the result is a table of all tests.",
         group="basics",
         metavar="COLUMN",
         excludes=("figure", "html"),
     ),
 )
-"""Many tests at once."""
+"""The option for a log of many tests."""
 
 TABLES = named(
     no_cumulative=Option(
@@ -64,7 +64,8 @@ TABLES = named(
         excludes=("cumulative",),
     ),
     assignments_query=Option(
-        "Rows of the assignments, or of LOG's database with them.", metavar="SQL"
+        "Query for the assignments, in LOG's database unless --assignments is given.",
+        metavar="SQL",
     ),
     assignments_unit=Option("The unit in the assignments.", metavar="COLUMN"),
     assignments_time=Option("The time in the assignments.", metavar="COLUMN"),
@@ -90,7 +91,7 @@ TYPED = {name: option.typed for name, option in OPTIONS.items()} | {
     "outcome=Bounded(low, high)": "--low LOW --high HIGH",
     "outcome=Gaussian(sigma)": "--sigma SIGMA",
 }
-"""The spelling on the command line of options that notes name."""
+"""How options that notes mention are spelled on the command line."""
 
 SHOWN = ("basics", "outcome", "output")
 
@@ -165,7 +166,7 @@ def _asked(log: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _collection(call: dict[str, Any], test: str) -> LogCollection:
-    """Analyse many tests."""
+    """Return the analyses of all tests in a log; `test` is the column with their names."""
     from bascule.analysis.each import analyze_each
 
     with progress_bar() as progress:
@@ -173,7 +174,7 @@ def _collection(call: dict[str, Any], test: str) -> LogCollection:
 
 
 def _command(question: Question, context: typer.Context) -> str:
-    """The command that was given, with the options that answer a question."""
+    """Return the command that was typed, with the options that answer a question of the reader."""
     words = context.command_path.split()
     for parameter in context.command.params:
         value = context.params.get(str(parameter.name))
@@ -193,13 +194,13 @@ def _command(question: Question, context: typer.Context) -> str:
 
 
 def _written(value: Any) -> str:
-    """The value of an option as text; columns by arm as ARM=COLUMN,ARM=COLUMN."""
+    """Return an option's value as text; a mapping becomes ARM=COLUMN,ARM=COLUMN."""
     pairs = value.items() if isinstance(value, Mapping) else ()
     return ",".join(f"{arm}={column}" for arm, column in pairs) or str(value)
 
 
 def _metric(line: str) -> dict[str, Any]:
-    """The parts of a metric in a line: its column, and words separated by semicolons.
+    """Return the fields of a `LogMetric` that a text describes, separated by semicolons.
 
     >>> sorted(_metric("good per judged; decrease; margin 0.02").items())
     [('goal', 'decrease'), ('margin', 0.02), ('per', 'judged'), ('value', 'good')]
@@ -212,7 +213,7 @@ def _metric(line: str) -> dict[str, Any]:
 
 
 def _outcome(options: Mapping[str, Any]) -> Outcome | None:
-    """The outcome model that the options name or imply; None leaves it to the log."""
+    """Return the outcome model that options name or imply; None if the log is to tell."""
     sizes = {size: options[size] for size in PARAMETERS if size in options}
     name = options.get("outcome") or designs.implied(sizes)
     if name == "gaussian" and not sizes:
@@ -235,7 +236,7 @@ def _weights(given: list[str]) -> list[float] | dict[str, list[float]]:
 
 
 def _missing(text: str) -> float | str:
-    """A number if it is one; the library says what else may be given."""
+    """Return a text as a number if it is one, else unchanged; the library checks other texts."""
     try:
         return float(text)
     except ValueError:

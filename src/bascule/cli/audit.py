@@ -55,7 +55,7 @@ def command(
     from bascule.research.comparison.audit import audit
 
     if rule == "static":
-        raise InputError("RULE", "RULE must be ucb, etc, etc-prime or tilt: static has no worlds")
+        raise InputError("RULE", "RULE must be ucb, etc, etc-prime or tilt: static is not audited")
     asked = read({**OF_DESIGN, **designs.MEANS, **designs.CAP, **WORLDS, **RUNS}, options)
     with designs.workers(options), progress_bar() as report:
         result = audit(

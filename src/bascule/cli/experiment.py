@@ -82,8 +82,8 @@ def _knobs() -> dict[str, Option]:
         try:
             knob = rule().knob
         except (TypeError, InputError):
-            # The knob of a rule that needs parameters is known only once it is made: all of its
-            # numbers are accepted.
+            # The knob of a rule with required parameters is known only once the rule is made: all
+            # numeric parameters of the rule are accepted.
             names |= {option.flag or name for name, option in options_of(rule).items()}
         else:
             names |= set() if knob is None else {knob.name}
@@ -248,7 +248,7 @@ def drop_arm(
     yes: bool = YES,
     store: str = STORE,
 ) -> None:
-    """Drop an arm for good and serve its users another one; nothing more is claimed about it."""
+    """Drop an arm for good and serve its users another; results no longer cover a dropped arm."""
     served = "the control" if to is None else to
     confirm(f"Drop {arm} of {name} for good (its users get {served})?", yes)
     _change(store, name, "drop_arm", arm=arm, to=to)
@@ -294,7 +294,7 @@ def excluded(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> N
 def export(
     name: str = NAME,
     out: Path = typer.Option(Path(), help="The folder to write into."),
-    form: ExportForm = typer.Option("csv", help="csv, parquet, or store: all of it, for import."),
+    form: ExportForm = typer.Option("csv", help="csv, parquet, or store: all data, for import."),
     spreadsheet: bool = switch(
         "--spreadsheet",
         "In CSV, put an apostrophe before text that a spreadsheet would run as a formula.",
@@ -313,7 +313,7 @@ def export(
 def import_one(
     file: Path = typer.Argument(..., help="A backup, or what export --form store wrote."),
     experiment: str | None = option("Name of the experiment, if the file has several."),
-    name: str | None = option("Another name for it."),
+    name: str | None = option("A new name for the experiment."),
     store: str = STORE,
     as_json: bool = AS_JSON,
 ) -> None:
@@ -335,7 +335,7 @@ def verify(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> Non
 
 
 def _measure(design: Design, options: Mapping[str, Any]) -> Measure | None:
-    """Return the measure that the options describe, or None."""
+    """Return the measure that the options describe; None without a window."""
     from bascule.core.inputs.checks import amount
 
     if "window" not in options:
@@ -348,7 +348,7 @@ def _measure(design: Design, options: Mapping[str, Any]) -> Measure | None:
 
 
 def _audience(options: Mapping[str, Any]) -> Audience | None:
-    """Return who gets in, as the options say; None is everyone."""
+    """Return the audience that the options describe; None if everyone gets in."""
     from bascule.core.enrolment.audience import Audience, read_audience
 
     if "share" in options:

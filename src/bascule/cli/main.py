@@ -1,4 +1,4 @@
-"""`bascule`: the commands put together, and what happens when one of them fails."""
+"""The program `bascule`: it assembles the commands, and reports errors with an exit code."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHORTEST_WORD = 3
 """Minimum number of letters of an unknown option that is searched for in the help."""
 
 LIST_OPTIONS = ("--means", "--worlds", "--lift", "--weights")
-"""Options that take as many values as follow."""
+"""Options that may be followed by several values, as in `--means 0 1`."""
 
 HELP_OPTIONS = ["--help", "-h"]
 
@@ -58,13 +58,13 @@ PANELS = {
         "paper": "paper:command",
     },
 }
-"""Commands, and groups of them, in the order in which `bascule` lists them: module and name."""
+"""The place of each command or group, as MODULE:VARIABLE, by help panel and in the order shown."""
 
 COMMANDS = {name for commands in PANELS.values() for name in commands}
 
 
 class Commands(TyperGroup):
-    """The commands, those of every day first."""
+    """The top group of commands, which lists them in the order of `PANELS`."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         """Return the names of the commands in the order of their panels."""
@@ -90,7 +90,7 @@ def _options(
 
 
 def application(only: str | None = None) -> typer.Typer:
-    """Return the command line, or only what the command `only` needs, which loads faster."""
+    """Return the application of all commands, or of the command `only`, which loads faster."""
     app = typer.Typer(
         name="bascule",
         help="Adaptive A/B tests that balance their cost against the time to a proven decision.",
@@ -145,7 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         reason = (problem.strerror or str(problem)).lower()
         _exit(f"cannot write the output: {reason}", USAGE_ERROR)
     except Exception as problem:
-        # Usage errors of the command-line parser, whichever parser Typer brings along.
+        # A usage error of the parser. Its class is not named: Typer may bundle its own parser.
         message = getattr(problem, "format_message", None)
         if message is None:
             raise
@@ -184,7 +184,7 @@ def end_if_interrupted(lost: sys.UnraisableHookArgs) -> None:
 
 def _skip_garbage_collection() -> None:
     """Skip the garbage collection at exit, which takes longer than many commands."""
-    # DuckDB complains of leaks if its own is left.
+    # DuckDB reports leaks if its objects are not collected.
     if "duckdb" not in sys.modules:
         gc.freeze()
 
@@ -218,7 +218,7 @@ def repeat_lists(arguments: Sequence[str]) -> list[str]:
 
 
 def refuse_ambiguous(option: str, argument: str) -> None:
-    """Raise if a value of an option that takes several may be one number or two.
+    """Raise an error if a text such as 1,234 may be one number or several.
 
     >>> refuse_ambiguous("--means", "0.1,0.2")
     """
@@ -232,7 +232,7 @@ def refuse_ambiguous(option: str, argument: str) -> None:
 
 
 def _with_help(message: str, problem: Exception) -> str:
-    """Return the message of a usage error, and the command whose help lists what can be given."""
+    """Return the message of a usage error with a hint: a similar choice, options, or the help."""
     context = getattr(problem, "ctx", None)
     if context is None or message.endswith("?"):
         return message

@@ -18,7 +18,7 @@ RUNS = {
     name: replace(option, group="basics") if name in ("runs", "seed") else option
     for name, option in designs.runs(1000).items()
 }
-"""Options of the numbers of runs, which the short help shows because readers change them first."""
+"""Options of a simulation; the short help shows runs and seed, which readers change first."""
 
 
 @declared(RUNS, designs.DASK)

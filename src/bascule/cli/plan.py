@@ -45,8 +45,8 @@ PARAMETERS = parameters(OUTCOMES)
 
 FORMS = named(
     rollout=Option(
-        "Plan a guarded rollout instead: the share of the traffic that gets a new version, of "
-        "several all together, step by step, while no guardrail (--metric) is harmed.",
+        "Plan a guarded rollout instead: the share of the traffic that gets the new version (all "
+        "new versions together) at each step, while no guardrail (--metric) is harmed.",
         metavar="0d:1%,1d:5%,...",
         excludes=(
             *(name for name in PLAN if name not in ROLLOUT),
@@ -85,7 +85,7 @@ VERBOSE = named(
 def command(**options: Any) -> None:
     """Which design to run, how long it will take, and what it will cost."""
     gc.set_threshold(GARBAGE)
-    # Numba loads SciPy's linear algebra, which no loop of a plan uses, if it finds it.
+    # Hide SciPy's linear algebra, which Numba would load although no loop of a plan uses it.
     sys.modules.setdefault(LINEAR_ALGEBRA, None)  # type: ignore[arg-type]
     try:
         _command(options)
@@ -101,7 +101,7 @@ def _command(options: Mapping[str, Any]) -> None:
     make = _rollout if "rollout" in options else _test
     with designs.workers(options):
         answer, report = make(options, read(designs.RUNS, options))
-    # Before anything is printed, because the reader of the output may close it.
+    # Save before anything is printed: the command ends if the reader of the output closes it.
     if files["save"] is not None:
         preferred = read(PREFER, options).get("prefer", "recommended")
         designs_of = {"fastest": lambda: answer.fastest, "cheapest": lambda: answer.cheapest}
@@ -149,9 +149,9 @@ def requested(options: Mapping[str, Any]) -> PlanRequest:
 
 
 def _outcome(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the outcome model that options name or imply, and the spread within its limits.
+    """Return the outcome model that options name or imply, and the spread of bounded outcomes.
 
-    With a sample, the parameters of a named model come from the sample, so it is left out here.
+    With a sample, the parameters of a named model come from the sample, so the model is left out.
     """
     sizes = {name: options[name] for name in PARAMETERS if options.get(name) not in (None, False)}
     kind = options.get("outcome") or designs.implied(sizes)
@@ -161,7 +161,7 @@ def _outcome(options: Mapping[str, Any]) -> dict[str, Any]:
     if "sample" in options and not sizes and options_of(model) and kind not in ("bounded", "ratio"):
         return {"outcome": Numeric()} if kind == "numeric" else {}
     if kind == "bounded" and "sigma" in sizes:
-        # There sigma is the spread that outcomes really have, which no rule needs to know.
+        # For bounded outcomes, sigma is their true spread, which no rule needs to know.
         return {"spread": sizes.pop("sigma"), "outcome": make(OUTCOMES, kind, sizes)}
     return {"outcome": make(OUTCOMES, kind, sizes)}
 
@@ -171,7 +171,7 @@ def _metrics(options: Mapping[str, Any]) -> list[Metric]:
 
 
 def _test(options: Mapping[str, Any], runs: Mapping[str, Any]) -> Answer:
-    """Plan a test."""
+    """Return the plan of a test, and the function that makes its report."""
     request = requested(options)
     say_understood(options.get("lift"), request)
     with progress_bar() as report:
@@ -182,7 +182,7 @@ def _test(options: Mapping[str, Any], runs: Mapping[str, Any]) -> Answer:
 
 
 def _rollout(options: Mapping[str, Any], runs: Mapping[str, Any]) -> Answer:
-    """Plan a guarded rollout."""
+    """Return the plan of a guarded rollout, and the function that makes its report."""
     from bascule.planning.rollout import plan_rollout, ramp_of
 
     numbers = read({name: PLAN[name] for name in ROLLOUT}, options)
@@ -192,7 +192,7 @@ def _rollout(options: Mapping[str, Any], runs: Mapping[str, Any]) -> Answer:
 
 
 def _note_measure(answer: Plan, options: Mapping[str, Any]) -> None:
-    """With --json, say on standard error that a saved design has no measure: no note says it."""
+    """With --json, which prints no notes, warn that a saved design has no measure."""
     from bascule.presentation.plan.text import measure_words
     from bascule.presentation.report import Report
 
@@ -202,7 +202,7 @@ def _note_measure(answer: Plan, options: Mapping[str, Any]) -> None:
 
 
 def _names(answer: Plan) -> dict[str, str]:
-    """Return the spelling on the command line of options that notes of a plan name."""
+    """Return how options that notes of a plan mention are spelled on the command line."""
     from bascule.presentation.plan.question import measure_example
 
     window, aggregate = measure_example(answer.request)

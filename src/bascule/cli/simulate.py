@@ -40,7 +40,10 @@ WORLD = named(
         many=True,
         metavar="NAME=M1,M2",
     ),
-    engine=Option("For recurrent: plain draws every outcome.", choices=("fast", "plain")),
+    engine=Option(
+        "plain draws every outcome; fast is for recurrent outcomes and rules in blocks.",
+        choices=("fast", "plain"),
+    ),
 )
 """A design file, and the conditions of the simulation."""
 
@@ -81,7 +84,7 @@ def command(**options: Any) -> None:
 
 
 def _arms(means: list[float] | None, world: dict[str, Any] | str | None) -> int:
-    """Return the number of arms, which is the number of means."""
+    """Return the number of arms: that of the means, or else that of a world in JSON."""
     from bascule.simulation import World
 
     if means:

@@ -1,4 +1,4 @@
-"""`bascule steer` and `bascule experiment sync`: tests whose flags or outcomes are elsewhere."""
+"""`bascule steer` and `bascule experiment sync`: tests with flags or outcomes in other tools."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ WAREHOUSE = named(
     ),
     query=Option("Rows with the outcomes.", group="basics", metavar="SQL"),
     id=Option(
-        "Column that identifies an outcome: one that is read again is counted once.",
+        "Column that identifies an outcome, so that an outcome read twice counts once.",
         group="basics",
         required=True,
         metavar="COLUMN",

@@ -31,7 +31,7 @@ def restore(
     from bascule.live.storage.databases.database import shown
 
     read(file, store)
-    print_line(f"{shown(store)} has what {file} has; keys revoked since then are valid again")
+    print_line(f"restored {file} to {shown(store)}; keys revoked since the backup are valid again")
 
 
 def doctor(

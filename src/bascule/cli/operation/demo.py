@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 
 
 BAR, WIDEST = 6, 24
-"""Signs of the bar of a share, and of the longest bar of the histogram."""
+"""Characters in the bar of a share of 100 %, and in the longest bar of the histogram."""
 
 CELL = 19
-"""Signs of a cell: who gets green, and the sales lost so far."""
+"""Width, in characters, of a test's cell: the share that gets green, and the sales lost."""
 
 LOOK_HOURS = 12
-"""Hours between two rows."""
+"""Hours of the shop between two rows of the table."""
 
 BIN = 10
-"""Sales in a bin of the histogram."""
+"""Width of a bin of the histogram, in lost sales."""
 
 TYPICAL = 5
 """A seed with which both tests are near their averages, which is not so for most seeds."""
@@ -131,7 +131,7 @@ def _introduce(console: Console, link: str) -> None:
 
 
 def _play(console: Console, shop: Shop, hour_seconds: float) -> None:
-    """Let hours pass until all tests have ended, with a row now and then."""
+    """Play the tests hour by hour until all have ended, and print their progress as a table."""
     heading = "".join(f"  {title:<{CELL}}" for title in TITLES.values())
     console.print(f"{'':14}{heading}".rstrip())
     console.print(f"{'day':>4} {'visitors':>9}" + len(TITLES) * f"  {'gets green':<12} {'lost':>6}")
@@ -179,7 +179,7 @@ def _ending(name: str, standing: Standing) -> str:
 
 
 def _conclude(console: Console, standings: Mapping[str, Standing]) -> None:
-    """Compare the tests that were played."""
+    """Print a table of the results of the tests that were played."""
     played = list(standings.values())
     rows = [
         ("", [TITLES[name] for name in standings]),
@@ -195,7 +195,7 @@ def _conclude(console: Console, standings: Mapping[str, Standing]) -> None:
 
 
 def _compare(console: Console, simulated: AsyncResult[dict[str, Simulation]], runs: int) -> None:
-    """Say where the tests that were played lie among many of them."""
+    """Print the losses and the duration of many simulated tests, adaptive and even split."""
     from bascule.service.demo_shop import FIXED_UNITS, PER_DAY
 
     if not simulated.ready():
@@ -229,7 +229,7 @@ def _compare(console: Console, simulated: AsyncResult[dict[str, Simulation]], ru
 
 
 def _fixed_days() -> float:
-    """Return how long the test with a fixed horizon takes: its visitors, and a day for the last."""
+    """Return the days that the fixed-horizon test takes, with a day for the last visitor to buy."""
     from bascule.service.demo_shop import FIXED_UNITS, PER_DAY
 
     return 2 * FIXED_UNITS / PER_DAY + 1
@@ -241,7 +241,7 @@ def _wins(simulation: Simulation) -> int:
 
 
 def histogram(columns: Sequence[Sequence[float]], titles: Sequence[str]) -> list[str]:
-    """Return histograms of several columns side by side as lines; a dot stands for a few runs.
+    """Return the lines of histograms side by side; a dot is a count too small for one #.
 
     >>> for line in histogram([[1, 2, 12], [11, 25]], ["adaptive", "even split"]):
     ...     print(line)
@@ -268,7 +268,7 @@ def histogram(columns: Sequence[Sequence[float]], titles: Sequence[str]) -> list
 
 
 def open_browser(link: str) -> None:
-    """Open a page where there is a screen to show it on."""
+    """Open a page in the browser if the output is a terminal on a machine with a screen."""
     import webbrowser
 
     screens = ("DISPLAY", "WAYLAND_DISPLAY")

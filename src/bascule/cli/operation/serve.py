@@ -56,7 +56,7 @@ SERVICE = named(
     origin=Option("A web site whose pages may call the API.", many=True, metavar="URL"),
     proxy=Option(
         "The address or network of a reverse proxy whose X-Forwarded-For and X-Forwarded-Proto "
-        f"are believed; or as {PROXIES}.",
+        f"are believed; by default those in the variable {PROXIES}.",
         many=True,
         metavar="ADDRESS",
     ),
@@ -69,7 +69,7 @@ SERVICE = named(
         metavar="URL",
         needs=("oidc_client",),
     ),
-    oidc_client=Option("The client id there.", metavar="ID", needs=("oidc_issuer",)),
+    oidc_client=Option("The client id at the provider.", metavar="ID", needs=("oidc_issuer",)),
     oidc_viewer=Option(
         "Who may look: ann@shop.example, or @shop.example.", many=True, metavar="ADDRESS"
     ),
@@ -85,7 +85,7 @@ SERVICE = named(
         "What is logged.", choices=("debug", "info", "warning", "error"), default="info"
     ),
 )
-"""Options of the service; their names are those of `Settings`, or the singular of these."""
+"""Options of the service: its `Settings`, the number of processes, and the level of the log."""
 
 SEVERAL = {
     "origin": "origins",
@@ -94,7 +94,7 @@ SEVERAL = {
     "oidc_viewer": "oidc_viewers",
     "oidc_admin": "oidc_admins",
 }
-"""Settings with several values, by the option that is given once for each."""
+"""Names of settings by their option, where the option has the singular of the name."""
 
 
 @declared(SERVICE, environment="BASCULE_")
@@ -132,7 +132,7 @@ def _proxies_of_environment() -> tuple[str, ...]:
 
 
 def needed() -> None:
-    """Raise an error that says what to install where a dependency of the service is missing."""
+    """Raise an error that says what to install if a dependency of the service is missing."""
     require("service", "the service", "fastapi", "httpx", "prometheus_client", "uvicorn")
 
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from bascule.presentation.report import Report
 
 NOTEWORTHY_SECONDS = 3.0
-"""Seconds from which on the simulator is assumed to have been compiled: loading it from the disk
-takes up to two seconds on a busy machine."""
+"""Seconds above which the simulator has been compiled rather than loaded from the disk, which takes
+up to two seconds on a busy machine."""
 
 DECLINED, INTERRUPTED = 1, 130
 """Exit codes of a command whose question was answered with no, and of one that was interrupted."""
@@ -40,7 +40,7 @@ def visible(text: str) -> str:
 
 
 def screen() -> Console:
-    """Return a console for standard output; it writes plain text unless that is a terminal.
+    """Return a console for standard output, which shows styles on a terminal only.
 
     Markup is off, because names of units, arms and files are data, and "[/red]" may be one of them.
     Control characters, which could move the cursor or rename the window, are shown as escapes.
@@ -119,9 +119,10 @@ def print_result(result: Any, as_json: bool, show: Callable[[Any], None] | None 
 
 
 def print_report(report: Report, width: int = COLUMNS) -> None:
-    """Print a report as text, wrapped at a width; a terminal highlights the headline and alarms.
+    """Print a report as text; a terminal highlights the headline and alarms.
 
-    On a terminal that is narrower, sentences and tables are broken to fit it.
+    Sentences are broken at `width`; 0 leaves each on one line. On a terminal narrower than
+    `COLUMNS`, sentences and tables are broken to fit the terminal.
     """
     from bascule.presentation.report import lines
 
@@ -165,7 +166,7 @@ def say_written(*paths: Path | None) -> None:
 
 
 def note_compilation(seconds: float) -> None:
-    """Say that the simulator was compiled, so that the next use will start faster."""
+    """Say that the simulator was compiled, if `seconds` to load it are too many for the disk."""
     if seconds > NOTEWORTHY_SECONDS:
         note(
             f"compiled the simulator for what was asked in {seconds:.1f} s; "

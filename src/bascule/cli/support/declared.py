@@ -19,11 +19,11 @@ PANELS = {"basics": "Basics", "outcome": "Outcome", "advanced": "Advanced", "out
 SHOWN = ("basics", "output")
 """Groups that `--help` shows; `--help-all` shows every one."""
 LONGEST = 20
-"""Maximum length at which the help shows an option's choices in place of a name for the value."""
+"""Maximum length, in characters, of choices that the help shows in place of a value's name."""
 
 
 def named(**options: Option) -> Options:
-    """Return the options of a single command, each with its name and its kind."""
+    """Return options with their names filled in, and of kind "choice" if they have choices."""
     return {
         name: replace(option, name=name, kind="choice" if option.choices else option.kind)
         for name, option in options.items()
@@ -35,9 +35,10 @@ def declared(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator that adds declared options and `--help-all` to a command.
 
-    The command receives the options that were typed as `**given`, as text; its own parameters do
-    not change. `--help` shows the groups `shown`, and `--help-all` shows all of them. An option can
-    also be set by an environment variable whose name begins with `environment`.
+    The command receives the options that were typed as keyword arguments: numbers and choices as
+    text, files as `Path`, switches as True, repeatable options as lists. Its own parameters do not
+    change. `--help` shows the groups `shown`, and `--help-all` shows all of them. With a prefix
+    `environment`, options can also be set by environment variables whose names begin with it.
     """
     options = {
         option.flag or name: option

@@ -72,7 +72,7 @@ MEANS = named(
 )
 
 RUNS = named(
-    runs=Option("How many simulated tests; by their length if not given.", kind="whole"),
+    runs=Option("Number of simulated tests; chosen by their length if not given.", kind="whole"),
     seed=Option("Same seed, same runs.", kind="whole", default="0"),
     threads=Option("Threads to use.", kind="whole", unset="every core"),
 )
@@ -197,7 +197,7 @@ def parameter_names(kind: str) -> set[str]:
 
 
 def implied(sizes: Mapping[str, Any]) -> str | None:
-    """Return an outcome model that has the given parameters; None if there is none.
+    """Return the kind of outcome model that the given parameters belong to; None if there is none.
 
     >>> implied({"sigma": 5.0}), implied({"low": 0.0, "sigma": 2.0}), implied({})
     ('gaussian', 'bounded', None)

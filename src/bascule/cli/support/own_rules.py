@@ -15,9 +15,9 @@ FORM = "NAME or FILE.py:CLASS, with arguments as in my_rule.py:Eager(4)"
 
 
 def named_rule(text: str, field: str = "rule") -> Rule:
-    """Return the rule named by a text: registered, of another tool, or a class in a Python file.
+    """Return the rule that a text names: registered, of another tool, or a class in a Python file.
 
-    Arguments may follow in brackets; without them the class has its defaults.
+    Arguments may follow in parentheses; without them the class is made with its defaults.
 
     >>> named_rule("tilt(5)"), named_rule("thompson").label
     (Tilt(tilt=5.0, effect=None, batch=1), 'thompson_0.01')
