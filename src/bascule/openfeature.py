@@ -51,9 +51,9 @@ class BasculeProvider(OFREPProvider):
     `events` maps the name of an event to the tests that it is an outcome of; an event that is not
     listed is an outcome of the test with the same name. The value of an outcome is the tracked
     number, or 1. A thread of the provider sends up to `AT_ONCE` outcomes at a time. If the service
-    does not answer or is overloaded, the thread tries again after each of `PAUSES`, and then drops
-    the outcomes with a warning. Each outcome has an id, so that none counts twice. `shutdown` waits
-    until all outcomes are sent or dropped.
+    does not answer, or answers with 429 or 5xx, the thread tries again after each of `PAUSES`, and
+    then drops the outcomes with a warning. Each outcome has an id, so that none counts twice.
+    `shutdown` waits until all outcomes are sent or dropped.
 
     The attributes `id`, `at` (a datetime), `exposed` and `metric` of a tracked event are sent with
     its outcome. With the attribute `per`, the outcome is a ratio: the tracked number is the

@@ -248,7 +248,7 @@ def drop_arm(
     yes: bool = YES,
     store: str = STORE,
 ) -> None:
-    """Drop an arm for good and serve its users another; results no longer cover a dropped arm."""
+    """Drop an arm for good and serve its users another; no guarantee covers the dropped arm."""
     served = "the control" if to is None else to
     confirm(f"Drop {arm} of {name} for good (its users get {served})?", yes)
     _change(store, name, "drop_arm", arm=arm, to=to)

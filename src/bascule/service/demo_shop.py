@@ -53,9 +53,9 @@ FIXED_UNITS = 915
 class Standing:
     """The state of one of the tests after some hours.
 
-    `hours` have passed; once the test has ended, they are those up to its end. `visitors` is the
-    number of visitors so far, including those whose outcome is not known yet, and `worse` the
-    number of those who met the worse button. `winner` and `headline` are those of the test.
+    `hours` is the number of hours until now, or until the end of the test. `visitors` is the number
+    of visitors so far, including those whose outcome is not known yet, and `worse` the number of
+    those who met the worse button. `winner` is the button that won; None without a decision.
     """
 
     hours: int
@@ -86,7 +86,11 @@ class FixedHorizonTest:
         self.bought = dict.fromkeys(BUY, 0)
 
     def pass_hour(self, mood: Mapping[str, float], hours: int) -> None:
-        """Assign the visitors of an hour at random to the arms that are not full yet."""
+        """Assign the visitors of an hour at random to the arms that are not full yet.
+
+        `mood` has a random number from 0 to 1 for each visitor, who buys if it is below the
+        button's share of buyers. `hours` is the number of hours that have passed.
+        """
         for chance in mood.values():
             free = [arm for arm, units in self.units.items() if units < FIXED_UNITS]
             if free:
@@ -130,8 +134,8 @@ class Shop:
     def pass_hour(self) -> None:
         """Let the visitors of one hour come, and advance the clock by an hour.
 
-        Before a visitor is assigned, it is drawn what the visitor would do with either button: a
-        visitor who buys with the worse button buys with the better one too.
+        What visitors would do with each button is drawn before they are assigned: a visitor who
+        buys with the worse button buys with the better one too.
         """
         first = self.hours * PER_HOUR
         mood = {f"visitor-{first + i}": self._chance.random() for i in range(PER_HOUR)}

@@ -34,7 +34,7 @@ GRACE = 5.0
 """Seconds that an interrupted plan has to end before its process is killed."""
 
 MOST_ASKED, MOST_OF_ONE = 12, 3
-"""Plans that are asked for at once: by all, and by one caller.
+"""Maximum number of plans asked for at once: by all callers, and by one.
 
 One caller may ask for three: the form asks for a first answer and for its simulation, and the test
 that is created from it asks once more.
@@ -46,9 +46,9 @@ SPAWN = multiprocessing.get_context("spawn")
 class Planner:
     """Computes plans in a separate process, one at a time, and ends those that take too long.
 
-    A thread waits for the process, and is the only one that uses it. A plan that nobody waits for
-    is interrupted, and the process goes on with the next. If that takes too long, the process is
-    killed: the thread then comes to the end of the pipe.
+    Only one thread at a time uses the process, and it waits for the result. A plan that no caller
+    waits for any more is interrupted, and the process goes on with the next. If the interruption
+    takes too long, the process is killed, and the thread reads the end of the pipe.
     """
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class Planner:
     async def make_for(
         self, request: Request, caller: str, function: Callable[..., Any], *arguments: Any
     ) -> Any:
-        """The result of `function(*arguments)` in the process, unless the client hangs up."""
+        """Return the result as `make` does; raise `ClientDisconnect` if the client hangs up."""
         making = asyncio.ensure_future(self.make(caller, function, *arguments))
         try:
             while not (await asyncio.wait([making], timeout=LOOK_FOR_CALLER))[0]:
@@ -82,7 +82,7 @@ class Planner:
     async def close(self) -> None:
         """End the process, even while it computes a plan."""
         self._kill()
-        # A caller that waits for an answer of the process gets none.
+        # The call in progress fails, because its process is gone. Wait for the end of its turn.
         async with self._turns.turn("", is_limited=False):
             self._end()
 

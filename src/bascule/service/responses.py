@@ -24,7 +24,7 @@ STATUS: dict[Kind, int] = {"invalid": 422, "not_found": 404, "conflict": 409, "f
 """The HTTP status for each kind of error; the only place where it is chosen."""
 
 RETRY_SECONDS = 2
-"""The value of `Retry-After` if the store did not answer."""
+"""Seconds in the header `Retry-After` when the store or the service cannot answer at present."""
 
 API = ("/v1", "/ofrep", "/healthz", "/readyz", "/metrics", "/openapi.json", "/static")
 
@@ -92,7 +92,7 @@ class Problem(Exception):  # noqa: N818
         return HTTPStatus(self.status).phrase
 
     def to_dict(self) -> dict[str, Any]:
-        """The body of the response.
+        """Return the problem details that are the body of the response.
 
         >>> Problem(404, "there is no experiment 'x'").to_dict()["title"]
         'Not Found'

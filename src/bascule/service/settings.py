@@ -27,18 +27,18 @@ MOST_FIELDS = 1000
 """Maximum number of fields of a URL or a form; the largest form has about a hundred."""
 
 LARGE = 8192
-"""Number of bytes from which on a body is parsed and validated in a thread."""
+"""Number of bytes above which a body is parsed and validated in a thread."""
 
 NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings of an operator; the defaults are for a service on the same machine.
+    """The settings of a service; by default it serves only programs on its own machine.
 
     `origins` are the web sites whose pages may call the API from a browser. `proxies` are the
     addresses, or networks, of reverse proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are
-    believed; by default, those of no address are. A caller (a key at an address) may send `rate`
+    believed; by default, no proxy is believed. A caller (a key at an address) may send `rate`
     requests a second, and an address may fail to authenticate `guesses` times a minute. With
     `retention`, as "90d", units that came longer ago are erased in experiments that have ended.
     `url` is the address under which people reach the service, to which an identity provider sends
@@ -169,7 +169,7 @@ def webhook_key(secret: str) -> bytes:
 
 
 def shown_url(url: str) -> str:
-    """Return a URL as it may be logged: without path and query, which may hold a secret.
+    """Return a URL as it may be logged: scheme, host and port, since the rest may hold a secret.
 
     >>> shown_url("https://ann:pass@hooks.example:8443/services/T0/SECRET?token=1")
     'https://hooks.example:8443/...'
@@ -183,7 +183,7 @@ def shown_url(url: str) -> str:
 
 
 def _host(url: str) -> str | None:
-    """Return the host of an HTTP URL; None if programs could read it differently.
+    """Return the host of an HTTP URL; None if it is invalid or programs could read it differently.
 
     Unusual notations of numeric addresses are refused: some programs read 0177.0.0.1 as 127.0.0.1,
     others as 177.0.0.1.

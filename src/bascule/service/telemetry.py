@@ -1,4 +1,4 @@
-"""Logs as JSON lines and metrics for Prometheus: counts and times, no names of users or tests."""
+"""Logs as JSON lines, and metrics for Prometheus, which have no names of users or tests."""
 
 from __future__ import annotations
 
@@ -132,11 +132,11 @@ class Metrics:
         counter = partial(Counter, registry=self.registry)
         labels = ["method", "route", "status"]
         self._requests = counter("bascule_requests", "Requests answered.", labels)
-        self.outcomes = counter("bascule_outcomes", "Outcomes by what became of them.", ["result"])
+        self.outcomes = counter("bascule_outcomes", "Outcomes received, by result.", ["result"])
         self.deliveries = counter(
-            "bascule_webhook_deliveries", "Webhooks sent, by what became of them.", ["result"]
+            "bascule_webhook_deliveries", "Attempts to send a message, by result.", ["result"]
         )
-        self.stalls = counter("bascule_stalls", "Times the event loop did not turn for seconds.")
+        self.stalls = counter("bascule_stalls", "Times the event loop was blocked for seconds.")
         self._seconds = Histogram(
             "bascule_request_seconds",
             "How long an answer took.",
@@ -153,7 +153,7 @@ class Metrics:
         )
         # Cached: the client library's own lookup takes longer than counting.
         self.of_answers = cache(self._of_answers)
-        """The metrics of answers by method, route and status: their number, and their times."""
+        """The counter and the histogram of times of answers, by method, route and status."""
 
     def _of_answers(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
         return self._requests.labels(method, route, status), self._seconds.labels(route)

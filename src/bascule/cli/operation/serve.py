@@ -85,7 +85,7 @@ SERVICE = named(
         "What is logged.", choices=("debug", "info", "warning", "error"), default="info"
     ),
 )
-"""Options of the service: its `Settings`, the number of processes, and the level of the log."""
+"""Options of the service: most `Settings`, the number of processes, and the level of the log."""
 
 SEVERAL = {
     "origin": "origins",
@@ -94,7 +94,7 @@ SEVERAL = {
     "oidc_viewer": "oidc_viewers",
     "oidc_admin": "oidc_admins",
 }
-"""Names of settings by their option, where the option has the singular of the name."""
+"""Names of settings by the name of their option, which is the singular."""
 
 
 @declared(SERVICE, environment="BASCULE_")

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from bascule.presentation.report import Report
 
 NOTEWORTHY_SECONDS = 3.0
-"""Seconds above which the simulator has been compiled rather than loaded from the disk, which takes
-up to two seconds on a busy machine."""
+"""Seconds above which the simulator is assumed to have been compiled: loading it from the disk
+takes up to two seconds on a busy machine."""
 
 DECLINED, INTERRUPTED = 1, 130
 """Exit codes of a command whose question was answered with no, and of one that was interrupted."""
@@ -166,7 +166,7 @@ def say_written(*paths: Path | None) -> None:
 
 
 def note_compilation(seconds: float) -> None:
-    """Say that the simulator was compiled, if `seconds` to load it are too many for the disk."""
+    """Say that the simulator was compiled, if it took more than `NOTEWORTHY_SECONDS`."""
     if seconds > NOTEWORTHY_SECONDS:
         note(
             f"compiled the simulator for what was asked in {seconds:.1f} s; "

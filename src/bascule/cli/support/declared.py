@@ -35,10 +35,10 @@ def declared(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator that adds declared options and `--help-all` to a command.
 
-    The command receives the options that were typed as keyword arguments: numbers and choices as
-    text, files as `Path`, switches as True, repeatable options as lists. Its own parameters do not
-    change. `--help` shows the groups `shown`, and `--help-all` shows all of them. With a prefix
-    `environment`, options can also be set by environment variables whose names begin with it.
+    The options that were typed are passed to the command as keyword arguments: files as `Path`,
+    switches as True, options that may be repeated as lists, and all others as text. The command's
+    own parameters do not change. `--help` shows the groups `shown`, and `--help-all` shows all of
+    them. An option can also be set by an environment variable whose name begins with `environment`.
     """
     options = {
         option.flag or name: option

@@ -26,8 +26,8 @@ from bascule.service.settings import LARGE
 JSON = "application/json"
 
 MOST_ENTRIES, MOST_FIELDS_EACH = 3000, 20
-"""Maximum numbers of entries: of a JSON body, and of further entries for each item of a long
-list."""
+"""Maximum number of entries of a JSON body, and the number by which each item of a long list raises
+this maximum, besides the item itself."""
 
 MOST_COMMAS = {False: 20_000, True: 150_000}
 """Maximum number of commas of a JSON body: for models without, and with, a long list."""

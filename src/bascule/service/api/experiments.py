@@ -69,8 +69,8 @@ async def show_all(
 ) -> Response:
     """List tests with their statuses, the oldest first, 100 on a page.
 
-    `total` is the number of tests, and `next` the number of the next page, if there is one. With
-    `search`, only tests are listed whose name or description has all of its words.
+    If more pages follow, `next` is the number of the next one, and `total` the number of all tests.
+    With `search`, only tests are listed whose name or description has all of its words.
     """
     directory: ExperimentCache = request.app.state.directory
 
@@ -127,7 +127,7 @@ async def status(request: Request, name: str, _: Viewer) -> Response:
 
 
 CHANGES: dict[str, tuple[str, type[models.Model] | None, Callable[..., tuple[Any, ...]]]] = {
-    "start": ("Take units, at first or again after a pause.", None, lambda test, _: (test.start,)),
+    "start": ("Start a test, or resume it after a pause.", None, lambda test, _: (test.start,)),
     "pause": (
         "Take no new units after the open block, of which `places_left` places are left; units "
         "in the test keep their arm, and their outcomes count.",
@@ -208,7 +208,7 @@ def _new_experiment(data: object) -> models.NewExperiment:
 
 
 def _with_infinity(data: object) -> object:
-    """Replace the word "Infinity" by the number, which JSON does not have."""
+    """Replace the word "Infinity" for `alpha` by the number, which JSON does not have."""
     match data:
         case {"design": {"rule": {"alpha": "Infinity", **rule}, **design}, **rest}:
             return {**rest, "design": {**design, "rule": {**rule, "alpha": math.inf}}}
@@ -234,7 +234,7 @@ def status_data(status: Status) -> dict[str, Any]:
 
 
 def experiment_data(test: Experiment, created: float) -> dict[str, Any]:
-    """A test as JSON data, with its design and its status."""
+    """Return a test as JSON data, with its design and its status."""
     status, audience, values = test.status(), test.audience, test.values
     return {
         "name": test.name,

@@ -86,7 +86,7 @@ async def diagnostics(request: Request, name: str, _: Viewer) -> Response:
 
 @router.get("/experiments/{name}/excluded", response_model=answers.Excluded, **described())
 async def excluded(request: Request, name: str, caller: Viewer) -> Response:
-    """Excluded or changed outcomes, each with its reason; a test lists 100,000 of them."""
+    """Excluded or changed outcomes, each with its reason; a test lists at most 100,000."""
     entry = await find(request, name)
 
     def some(after: int | None) -> tuple[bytes, int | None]:
@@ -118,7 +118,7 @@ async def export(
     """All assignments of a test, or all outcomes of one of its metrics, as CSV.
 
     With `spreadsheet=true` text that a spreadsheet would take for a formula gets an apostrophe
-    before it. Units have numbers in place of their names, unless the key may see these.
+    before it. Units have numbers in place of their names, unless the key may see the names.
     """
     entry = await find(request, name)
     metric = None if metric == PRIMARY else metric
@@ -146,8 +146,8 @@ async def _in_pages(
 ) -> Response:
     """Stream an answer page by page, each written in a thread to spare memory and the event loop.
 
-    `page_of` takes a place in the rows (None at first), and returns the page from there on and the
-    place after it. If the first page fails, the request is refused.
+    `page_of` takes a place in the rows (None at first), and returns the page that begins there and
+    the place after it (None after the last page). If the first page fails, the request is refused.
     """
     calls = calls_of(request)
     first, after = await calls.long(page_of, None)

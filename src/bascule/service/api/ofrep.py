@@ -71,7 +71,7 @@ async def evaluate(request: Request) -> Response:
 @router.post(
     "/evaluate/flags",
     response_model=answers.Evaluations,
-    responses={304: {"description": "As it was."}},
+    responses={304: {"description": "The answer has not changed."}},
     openapi_extra={"parameters": [KNOWN], **body(models.EvaluationRequest)},
 )
 async def evaluate_all(request: Request) -> Response:

@@ -44,7 +44,7 @@ router = APIRouter(prefix="/v1", tags=["units"])
 
 calls = APIRouter(prefix="/v1", tags=["units"])
 """Calls that programs make for every unit. They are described like all others, and answered by a
-plain router in front of the framework: see `bascule.service.server.app`."""
+plain router in front of FastAPI: see `UnitRouter` in `bascule.service.server.middleware`."""
 
 
 @calls.post(
@@ -53,7 +53,7 @@ plain router in front of the framework: see `bascule.service.server.app`."""
     **described(sent=models.Unit),
 )
 async def assign(request: Request) -> Response:
-    """Assign a unit to an arm, which it keeps; it is on disk before the answer is sent.
+    """Assign a unit to an arm that it keeps; the assignment is on disk before the answer is sent.
 
     A test that takes no new units answers with the winner or the control, and `enrolled` is false;
     with `strict` it answers 409.
@@ -85,8 +85,8 @@ async def link(request: Request) -> Response:
     caller = await client(request)
     body = await read(request, models.Link)
     store: Store = request.app.state.store
-    # Linking in many tests takes several transactions: a long call, so that it does not delay
-    # the reading of keys, and one link at a time, since there is only one writer.
+    # Linking in many tests takes several transactions. It is a long call, so that it does not delay
+    # the reading of keys. Links are made one at a time, since there is only one writer.
     async with request.app.state.links.turn(caller.name):
         if await request.is_disconnected():
             # With thousands of tests this takes seconds, and the client may have hung up meanwhile.

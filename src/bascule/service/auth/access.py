@@ -10,17 +10,17 @@ the name in a body call `allow(caller, name)`.
 
 `client`, `viewer` and `admin` are for the API. They take a key (`Authorization: Bearer KEY` or
 `X-API-Key: KEY`), or the cookie of a session. A change authenticated by a cookie must carry the
-session's CSRF token in the header `X-CSRF-Token`. While a store has no keys, the service listens
-on this machine only and no proxy is configured, every program on the machine is an admin; requests
-that a browser makes for another site name their origin, and are refused.
+session's CSRF token in the header `X-CSRF-Token`. Every program on the machine is an admin while
+the store has no keys, if the service listens on this machine only and no proxy is configured;
+requests that a browser makes for another site name their origin, and are refused.
 
 A valid key always passes, whatever else its address has sent: only requests that fail to
 authenticate are throttled, by their address.
 
 The page uses `page_viewer` and `page_admin`, which take a session only. Templates get
 `caller.csrf` and put it into `<input type="hidden" name="csrf_token">` or, for htmx, into
-`hx-headers='{"X-CSRF-Token": "..."}'`; every POST of the page depends on `require_csrf`, which
-reads either and returns the caller (an admin: viewers change nothing).
+`hx-headers='{"X-CSRF-Token": "..."}'`; every POST of the page, except signing in and out, depends
+on `require_csrf`, which reads either and returns the caller (an admin: viewers change nothing).
 
 Signing in is `await sign_in_with_key(request, key)` or `await sign_in_with_link(request, token)`,
 both for POST only; they return a `Session` or raise `Problem(401)`, and
@@ -79,7 +79,7 @@ MAY: dict[Role, tuple[Role, ...]] = {
 """For each required role, the roles that suffice."""
 
 EXPERIMENT = frozenset(("name", "key"))
-"""Names of the parameters of paths that are names of experiments."""
+"""Path parameters whose value is the name of an experiment."""
 
 
 ON_THIS_MACHINE = Caller("local program (no key)", "admin")
@@ -137,7 +137,7 @@ def fields_of(body: bytes) -> ImmutableMultiDict[str, str]:
 
 
 async def who(request: Request) -> Caller:
-    """Authenticate a caller by key or session."""
+    """Authenticate a caller by key or session, or as a local program while there are no keys."""
     state = request.app.state
     ring: Keyring = state.keys
     key: Key | None = request.scope.get(VALID_KEY)
@@ -207,10 +207,10 @@ def _needs(
 
 
 client, viewer, admin = _needs("client", who), _needs("viewer", who), _needs("admin", who)
-"""Authenticate a caller that assigns units and records outcomes, that reads, that changes tests."""
+"""Dependencies that authenticate a caller by key or session, and require the role in their name."""
 
 page_viewer, page_admin = _needs("viewer", in_session), _needs("admin", in_session)
-"""Authenticate a reader of the page, and an admin on the page, by session only."""
+"""Dependencies for pages: they authenticate a viewer or an admin by session only."""
 
 
 async def require_csrf(request: Request, caller: Annotated[Caller, Depends(page_admin)]) -> Caller:

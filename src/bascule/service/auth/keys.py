@@ -131,7 +131,7 @@ def create_key(
 
 
 def list_keys(store: Store) -> list[Key]:
-    """All keys, the oldest first, revoked ones included."""
+    """Return all keys, including revoked ones, the oldest first."""
     with store.reading() as connection:
         rows = fetch(connection, _KEYS)
     return [
@@ -152,7 +152,7 @@ def list_keys(store: Store) -> list[Key]:
 
 
 def revoke_key(store: Store, number: str) -> None:
-    """Revoke a key."""
+    """Revoke the key whose `id` is `number`; raise an error if there is none."""
     with store.writing() as connection:
         if not fetch(connection, "SELECT 1 FROM service_keys WHERE id = ?", number):
             message = f"there is no key {number!r:.60}: bascule key list shows them"
@@ -208,7 +208,7 @@ class Keyring:
         return key if key.revoked is None else None
 
     def by_id(self, number: str) -> Key | None:
-        """The key of that number, if it was not revoked."""
+        """Return the key whose `id` is `number`; None if there is none or it was revoked."""
         key = self._keys.value.get(number)
         return None if key is None or key.revoked is not None else key
 
@@ -270,7 +270,7 @@ def make_link(store: Store, now: float) -> str:
 def open_session(
     store: Store, key: str | None, now: float, hours: float, caller: str | None = None
 ) -> Session:
-    """Open a session for the number of a key, for a caller named by a provider, or for a link."""
+    """Open a session for the number of a key, or for a caller whom an identity provider names."""
     with store.writing() as connection:
         token = _insert(connection, "session", key, now, 3600 * hours, caller)
     return Session(token, key, caller)
@@ -290,7 +290,7 @@ def use_link(store: Store, token: str, now: float, hours: float) -> Session | No
 
 
 def find_session(store: Store, token: str, now: float) -> Session | None:
-    """The session of a token that a browser holds."""
+    """Return the session of a token; None if there is none or it has expired."""
     with store.reading() as connection:
         time = shared_time(connection, now)
         rows = fetch(connection, _FIND, _hash(token), "session", time)

@@ -230,7 +230,8 @@ def _credentials(settings: Settings) -> httpx.Auth:
 def _redirect_url(settings: Settings, request: Request) -> str:
     """Return the URL to which the provider sends the browser back.
 
-    Do not take it from the header Host, which the sender of the request chooses.
+    The header Host, which the sender of the request chooses, is used only without the setting `url`
+    and if it names this machine.
     """
     return f"{settings.url.rstrip('/') or _local_url(request)}{PATH}/callback"
 

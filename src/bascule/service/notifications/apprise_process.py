@@ -29,7 +29,8 @@ KIND = re.compile(r"[a-z0-9+.-]{1,30}://", re.I)
 """Pattern of the scheme of an address; what follows the scheme may be a secret."""
 
 SEVERAL = re.compile(rf"\s|,{KIND.pattern}", re.I)
-"""Pattern of several addresses in one: if one failed, the message would be sent again to all."""
+"""Pattern of a text with several addresses, which is refused: if the message to one of them failed,
+it would be sent again to all."""
 
 SPAWN = multiprocessing.get_context("spawn")
 
@@ -37,7 +38,7 @@ SPAWN = multiprocessing.get_context("spawn")
 def begin_sending(url: str, title: str, body: str) -> SpawnProcess:
     """Start a process that sends a message and exits with code 0 if it was taken.
 
-    If the service ends, it does not wait for the process, but ends it too.
+    When the service ends, it ends the process too, without waiting for it.
     """
     process = SPAWN.Process(target=_send, args=(url, title, body), daemon=True)
     process.start()

@@ -36,8 +36,8 @@ def check_targets(urls: Sequence[str]) -> None:
 class NotificationTarget:
     """An Apprise address to which messages are sent, and the messages being sent.
 
-    One message is sent at a time. If sending takes too long, the next attempt asks for its result,
-    and sends the message again only if it failed.
+    One message is sent at a time. If sending takes too long, the next attempt waits for its result
+    instead of sending the message a second time.
     """
 
     what = "notification"

@@ -237,9 +237,10 @@ def body_of(action: str, name: str, time: float, detail: str) -> bytes:
 
 
 def _detail(text: str) -> dict[str, Any]:
-    """Parse the details of an entry; unreadable text is sent under "unreadable".
+    """Parse the details of an entry of the audit log.
 
-    So it does not hold up the entries after it.
+    Unreadable text is returned under the key "unreadable", so that it does not hold up the entries
+    after it.
     """
     try:
         return dict(json.loads(text))

@@ -29,7 +29,7 @@ FORECAST = (
 )
 
 LONGEST_FORECAST = 3650.0
-"""Days from which on no forecast is shown, because the arms are too similar so far."""
+"""Days above which no forecast is shown, because the arms are too similar so far."""
 
 MEANINGS = {
     "tilt": "The number of units that the leading arm gets for each unit of another arm, at most.",
@@ -200,7 +200,7 @@ class PossibleChange:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """A confirmation before a change."""
+    """A question before a change; `choices` has the value and the text of each possible answer."""
 
     action: str
     title: str
@@ -232,7 +232,7 @@ def changes(status: Status) -> list[PossibleChange]:
 
 
 def arm_changes(status: Status) -> dict[str, list[PossibleChange]]:
-    """Return the changes possible now for each arm; none if fewer than three arms are active."""
+    """Return the changes possible now for each arm; none unless an open test has three active."""
     into = [arm.name for arm in status.arms if arm.part == "active"]
     if status.state not in OPEN or len(into) < 3:
         return {}

@@ -68,7 +68,7 @@ def points_for(arms: int) -> int:
 def comparisons(status: Status) -> list[tuple[str, str]]:
     """Return the pairs of arms to compare, each as (later arm, earlier arm) in the design's order.
 
-    Of more than two arms these are the leader and each of the others.
+    One arm is compared with each of the others: the winner, or else the leader, or else the first.
     """
     names = [arm.name for arm in status.arms]
     first = names[0] if status.leader is None else status.leader
@@ -79,7 +79,7 @@ def comparisons(status: Status) -> list[tuple[str, str]]:
 
 
 def effect_charts(status: Status, history: Sequence[HistoryPoint], amounts: Amounts) -> list[Chart]:
-    """Return charts of the intervals of the compared differences over time, nearest first."""
+    """Return charts of differences and their intervals over time, smallest difference first."""
     names = [arm.name for arm in status.arms]
     nearest = sorted(comparisons(status), key=lambda pair: _gap(_of_pair(status.effects, pair)))
     charts = []

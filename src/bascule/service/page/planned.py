@@ -50,7 +50,7 @@ class FormAnswer:
 def answer_form(
     typed: Mapping[str, str], whole: bool = False, tried: bool = False, shown: str = ""
 ) -> FormAnswer:
-    """Plan the test that was typed into the form.
+    """Return the plan of the test that was typed into the form, or what is wrong with the form.
 
     Parameters
     ----------
@@ -106,9 +106,10 @@ def _without_plan(form: Form, words: Mapping[str, str]) -> FormAnswer:
 
 
 def _planned(request: PlanRequest, rules: Rules, whole: bool) -> Plan:
-    """Return a kept plan, else one by theory for two arms unless `whole`, else a simulated one.
+    """Return the plan for a request: from the cache, by theory, or by simulation.
 
-    Theory does not cover covariates, so plans with them are simulated.
+    Theory covers two arms without covariates. With `whole`, a plan that is not in the cache is
+    simulated in any case.
     """
     known = _KEPT.get((request, rules))
     if known is not None:

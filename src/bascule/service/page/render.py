@@ -1,8 +1,8 @@
 """Rendering of templates into pages, and into fragments that are updated separately.
 
-A fragment carries its own version in a hidden field named `seen`. The poll sends these fields, and
-the answer has only the fragments whose version is another one; htmx puts them in place. So a part
-of the page is read out, redrawn or loses its focus only if its content is new.
+A fragment carries its own version in a hidden field named `seen`. A page that asks for news sends
+these fields, and the answer has only the fragments whose version has changed; htmx puts them in
+place. So a part of the page is read out, redrawn or loses its focus only if its content is new.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ def cost_of(
 
     The first row has the units so far, split as they were and split evenly. The second has whole
     tests: this one with the forecast of its rest, and an even split until its own decision. `turns`
-    forecast the rest at values of the knob. It is None until every arm has outcomes.
+    forecast the rest at values of the knob. The result is None until every arm has outcomes.
     """
     if status.cost is None or status.even_cost is None:
         return None
@@ -179,9 +179,10 @@ def _whole_costs(
 ) -> tuple[float, float] | None:
     """Return the total cost of the test and of one with an even split; None if unknown.
 
-    That of a running test is the sum of the figures shown. The even split then costs more in the
-    same proportion as at its value of the knob: an even split that is forecast from its first unit
-    would not share the luck that this test has had so far.
+    For a running test, the total is the sum of the figures shown, and that of the even split is
+    this total times a ratio: the forecast cost of the rest at the knob's value for an even split,
+    over that at its present value. A forecast of the even split from its first unit would not share
+    the luck that this test has had so far.
     """
     assert status.cost is not None
     if status.decision is not None:
@@ -239,12 +240,12 @@ COUNTED = ("clipped", "not exposed")
 
 
 def excluded_words(counts: Mapping[str, int]) -> str:
-    """Excluded outcomes, in a sentence.
+    """Return a sentence that counts the excluded outcomes, by reason.
 
     >>> excluded_words({"late": 2, "unknown unit": 1200})
     '1,202 outcomes were excluded: unknown unit (1,200), late (2).'
     """
-    # Outcomes with the other reasons are listed too, but count.
+    # Outcomes with the reasons in `COUNTED` are listed too, but count.
     kept = {reason: n for reason, n in counts.items() if reason not in COUNTED}
     total = sum(kept.values())
     if total == 0:

@@ -37,7 +37,7 @@ def announcement(status: Status, mismatch: bool = False) -> str:
 
 
 def tone(status: Status, mismatch: bool = False) -> Tone:
-    """The tone of a test's state."""
+    """Return the tone of a test: "alarm" for a mismatch or harm, else by its state."""
     if mismatch:
         return "alarm"
     if status.decision is not None:

@@ -37,7 +37,7 @@ Entry = TypeVar("Entry")
 
 
 def paged(entries: Sequence[Entry], page: int) -> list[Entry]:
-    """Return a page of a list.
+    """Return a page of a list; pages are counted from 1.
 
     >>> paged(range(250), 3)[:2], len(paged(range(250), 3))
     ([200, 201], 50)
@@ -57,8 +57,8 @@ def pages_of(entries: Sequence[Any]) -> int:
 class Listing(NamedTuple):
     """Statuses of experiments, and the names of those whose status is incomplete or missing.
 
-    `settling` have units that have matured and are not in their status yet: the background task of
-    the service counts them within seconds. `unreadable` have no status.
+    Experiments in `settling` have mature units that their status does not include yet: a background
+    task of the service adds them within seconds. Experiments in `unreadable` have no status.
     """
 
     statuses: list[Status]
@@ -78,7 +78,7 @@ class ExperimentCache:
         """Experiments that cannot be read, with the reason."""
 
     async def find(self, name: str) -> Summary:
-        """Return the experiment of a name; raise an error if there is none."""
+        """Return the experiment with a name; raise an error if there is none."""
         now = time.monotonic()
         if not self._entries.is_fresh(FRESH):
             await self._entries.newer_than(now - FRESH)
@@ -97,10 +97,10 @@ class ExperimentCache:
         context: Mapping[str, Any] | None = None,
         covariates: Mapping[str, Any] | None = None,
     ) -> tuple[Summary, Evaluation]:
-        """Assign a unit, by its checked name, in an experiment, without queries on the event loop.
+        """Assign a unit in an experiment, and return the experiment with the unit's evaluation.
 
-        Without `covariates`, those that the design declares are taken from the context, if they are
-        in it.
+        The name of the unit must have been checked. No query runs on the event loop. Without
+        `covariates`, the context's attributes with the names of the design's covariates are used.
         """
         entry = self._entries.value.get(name)
         if entry is None or not self._entries.is_fresh(FRESH):
@@ -219,10 +219,10 @@ class SharedRenders:
     async def wait(
         self, key: Hashable, read: Callable[[], Awaitable[Any]], age: float | None = None
     ) -> Any:
-        """Return a cached result of `read()`, or read again if it is no longer fresh.
+        """Return the cached result of `read()` while it is fresh, and else call `read()` again.
 
-        With `age` it is at most that many seconds old when the call begins: callers that ask during
-        a reading share the next one.
+        With `age`, the result is at most that many seconds old when the call begins. With an `age`
+        of 0, callers that ask while `read()` runs share the result of the next call.
         """
         render = self._kept.get(key)
         if render is None:

@@ -1,4 +1,4 @@
-"""The order of requests: those about units first, and fair turns of callers at the rest."""
+"""The order of requests: those about units go first, and callers take turns at slow calls."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ MOST_SERVED = 1000
 """Maximum number of callers whose last turn is remembered."""
 
 PATIENCE, PAUSE = 0.05, 0.001
-"""Seconds: the longest time that another request waits for those about units, and the time between
-two checks."""
+"""Seconds that other requests wait for those about units, at most, and seconds between two checks
+whether these are answered."""
 
 
 class UnitRequests:
-    """Puts small requests about units first: all others begin one by one, while there are none.
+    """Puts small requests about units first: others begin one by one, when none is being answered.
 
-    A transaction takes Python's lock for each of its statements, and then the event loop has to
-    come to its answer. If other requests began meanwhile, each of these steps would wait for all of
-    them. A request waits `PATIENCE` at most, however many units are assigned.
+    A transaction needs Python's lock for each of its statements, and then the event loop for its
+    answer. If other requests began meanwhile, each of these steps would wait for all of them. No
+    other request waits longer than `PATIENCE`, however many units are assigned.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class UnitRequests:
         self._waiting: deque[tuple[asyncio.Future[None], float]] = deque()
 
     async def wait_for_turn(self) -> None:
-        """Wait until no unit is waited for, and then for a turn of the event loop of one's own."""
+        """Wait until no small request about a unit is active, then for a turn of the event loop."""
         loop = asyncio.get_running_loop()
         called = loop.create_future()
         self._waiting.append((called, loop.time() + PATIENCE))

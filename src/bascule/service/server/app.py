@@ -101,7 +101,7 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
         lambda: app.state.calls.compute(lambda: encode(app.openapi())), b""
     )
     app.state.is_leaving = False
-    # Set where the service runs in a process of its own.
+    # Becomes True if the service has a process of its own.
     app.state.has_process = False
     app.state.at_end = None
     app.state.routers = [

@@ -22,7 +22,7 @@ from bascule.service.auth.rate_limits import source
 from bascule.service.responses import MEDIA_TYPE, Problem, encode
 
 LARGEST_HEAD = 32_768
-"""Bytes of a request line with its headers, and of the trailers of a body."""
+"""Maximum number of bytes of a request line with its headers, and of the trailers of a body."""
 
 LARGEST_REQUEST = 4_000_000
 """Maximum number of bytes of a request on the wire, for bodies that state no length."""
@@ -64,7 +64,7 @@ class GuardedProtocol(HttpToolsProtocol):
     _refusal: Problem | None = None
 
     def connection_made(self, transport: Any) -> None:
-        """Start the deadline of a new connection for its first request."""
+        """Count a new connection, check the limits, and start the deadline of its first request."""
         super().connection_made(transport)
         self._source = source(self.client[0]) if self.client else ""
         self.by_address[self._source] += 1
@@ -149,7 +149,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._abort_later()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the timers of a connection that is gone."""
+        """Cancel the timers of a connection that is gone, and count it no more."""
         self._sender, self._reader = _cancelled(self._sender), _cancelled(self._reader)
         self.strangers.pop(self, None)
         self.by_address[self._source] -= 1
@@ -158,7 +158,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def _await_request(self) -> None:
-        # All requests share one timer: one for each would take longer than parsing it.
+        # The requests of a connection share a timer: one for each would take longer than parsing.
         self._due = self.loop.time() + PATIENCE
         if self._sender is None:
             self._sender = self.loop.call_at(self._due, self._check_deadline)
@@ -208,6 +208,8 @@ class GuardedProtocol(HttpToolsProtocol):
 
 def guarded(largest_body: int, has_proxy: bool = False) -> type[GuardedProtocol]:
     """Return a protocol class for a service with request bodies of at most `largest_body` bytes.
+
+    With `has_proxy`, connections of one address are not limited: a proxy has those of many clients.
 
     >>> guarded(1_000_000).largest_request
     2065536

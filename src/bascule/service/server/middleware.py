@@ -45,20 +45,22 @@ OF_UNITS, OF_FLAGS = ("/assign", "/outcomes"), f"{OFREP_PATH}/"
 """Ends and beginning of the paths of requests about a unit, which go first if they are small."""
 
 PROBES = ("/healthz", "/readyz")
-"""Paths that are answered at once, so that the time of the answer is that of the event loop."""
+"""Paths that are answered at once, so that the time to the answer shows how busy the event loop is.
+"""
 
 QUIET = ("/healthz", "/readyz", "/metrics", "/ofrep", "/static")
 REFUSED = (401, 403, 413, 429)
 CLOSED = "the handler is closed"
 
 LARGEST_SIGN_IN, LONGEST_QUERY = 10_000, 8_000
-"""Maximum number of bytes without a key: of the sign-in form, and of a query string."""
+"""Maximum number of bytes that a browser without a session may send: as the sign-in form, and as
+the query string of a page."""
 
 STRANGERS_RATE, STRANGERS_BURST = 20.0, 200.0
 """Pages that an address may request without a session: per second, and at once."""
 
 PROGRAMS = ("/v1", "/ofrep", "/healthz", "/readyz", "/metrics", "/static")
-"""Prefixes of paths without a limit for callers who have no session: refusing them is quick."""
+"""Prefixes of paths without a limit for callers without a session, whom it is quick to refuse."""
 
 
 class RequestMiddleware:
@@ -87,7 +89,7 @@ class RequestMiddleware:
             await self._answer(scope, receive, send, goes_first=scope["path"] in PROBES)
 
     def _goes_first(self, scope: Scope) -> bool:
-        """Whether a request is a small one about a unit, with a valid key, which is noted."""
+        """Whether a small request about a unit has a valid key; the key is stored in the scope."""
         path = scope["path"]
         is_of_unit = path.endswith(OF_UNITS) or path.startswith(OF_FLAGS)
         if scope["method"] != "POST" or not is_of_unit or not 0 <= _length(scope) <= LARGE:
@@ -97,7 +99,7 @@ class RequestMiddleware:
         return scope[VALID_KEY] is not None
 
     def _in_turns(self, receive: Receive) -> Receive:
-        """Wait for a turn before each part of a body is read."""
+        """Return `receive` with a wait for a turn before each part of the body."""
         is_whole = False
 
         async def received() -> Message:
@@ -216,9 +218,9 @@ class RequestMiddleware:
 class UnitRouter:
     """ASGI middleware that answers the calls about units and passes on all other requests.
 
-    A plain Starlette router has the few routes of what programs call for every unit, which `units`
-    and `ofrep` declare. The framework would take longer on the way to an endpoint than most
-    assignments do.
+    Programs make these calls for every unit; `units` and `ofrep` declare them. A plain Starlette
+    router passes them to their endpoints, since FastAPI would take longer for that than most
+    assignments take.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -238,7 +240,7 @@ class UnitRouter:
 
 
 def _length(scope: Scope) -> int:
-    """Return the length of the body as stated in the headers; -1 if they do not state it."""
+    """Return the length of the body by the headers: 0 without a body, -1 if it is not stated."""
     length = 0
     for name, value in scope["headers"]:
         if name == b"content-length":
@@ -250,7 +252,7 @@ def _length(scope: Scope) -> int:
 
 
 def _counted(receive: Receive, largest: int) -> Receive:
-    """Limit the size of a body whose headers do not state its length."""
+    """Return `receive` with a limit on the size of a body whose length is not stated."""
     size = 0
 
     async def counted() -> Message:

@@ -51,10 +51,11 @@ def serve(
     level: str = "info",
     ready: Callable[[Store, str], None] | None = None,
 ) -> None:
-    """Serve a store until SIGTERM or SIGINT; `ready` gets its address before the first request.
+    """Serve a store until SIGTERM or SIGINT.
 
-    Either signal ends it in order: no more connections, answers to accepted requests, a closed
-    store, and a normal return.
+    `ready` is called with the store and the service's URL before the first request. Either signal
+    ends the service in order: no more connections, answers to accepted requests, a closed store,
+    and a normal return.
     """
     with _exit_on_stop(), opened_store(location, ACTOR) as store:
         check(store, settings, workers)
@@ -111,7 +112,7 @@ def listen(settings: Settings) -> socket.socket:
 
 
 def address(settings: Settings, listening: socket.socket) -> str:
-    """The URL of the service."""
+    """Return the service's URL, with the port of the socket (port 0 takes a free one)."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     return f"http://{host}:{listening.getsockname()[1]}"
 
@@ -156,7 +157,8 @@ def options(settings: Settings) -> dict[str, Any]:
         "timeout_graceful_shutdown": LEAVING,
         "limit_concurrency": MOST_CONNECTIONS,
         "ws": "none",
-        # By default Uvicorn trusts forwarded headers from this machine and an environment variable.
+        # By default Uvicorn trusts forwarded headers from addresses in an environment variable, or
+        # else from this machine.
         "proxy_headers": bool(settings.proxies),
         "forwarded_allow_ips": believed(settings.proxies),
     }

@@ -13,16 +13,16 @@ SWITCH = 0.0005
 up assignments for Python's usual 5 ms at a time."""
 
 FREEZES = 3
-"""Number of full garbage collections, the first ones, after each of which all live objects are
-exempted from later ones; more than one, because modules are loaded when they are needed."""
+"""Number of full garbage collections, from the first one on, after which all live objects are
+exempted from later collections. One is too few, because modules are loaded when they are needed."""
 
 MALLOC = {-3: 2**17, -8: 2}
-"""Options of glibc's `mallopt`: from how many bytes on a block is given back to the system as soon
-as it is free (M_MMAP_THRESHOLD), and how many arenas all threads share (M_ARENA_MAX).
+"""Options of glibc's `mallopt`: the size in bytes from which a block is given back to the system as
+soon as it is free (M_MMAP_THRESHOLD), and the number of arenas that all threads share
+(M_ARENA_MAX).
 
-By default the threshold rises up to 32 MB as larger blocks are freed, and there are eight arenas
-per core: the memory of bodies of a megabyte would then stay with the process for as long as it
-runs."""
+By default the threshold rises up to 32 MB as larger blocks are freed, and there are up to eight
+arenas per core: the process would then keep the memory of large bodies for as long as it runs."""
 
 
 def bound_memory() -> None:
@@ -53,7 +53,7 @@ def freezing_callback() -> Callable[[str, Mapping[str, int]], None]:
 
 @contextmanager
 def tuned() -> Iterator[None]:
-    """Apply settings of the interpreter inside this block."""
+    """Tune memory, threads and garbage collection; only the last is reset after this block."""
     bound_memory()
     sys.setswitchinterval(SWITCH)
     gc.freeze()

@@ -24,7 +24,7 @@ from bascule.live.api import (
 
 
 def fields_of(source: type, but: str = "") -> Callable[[type[BaseModel]], Any]:
-    """Add the fields of a dataclass to a schema, except `but` and those that it declares itself."""
+    """Return a decorator that adds a dataclass's fields to a schema, except `but` and its own."""
     hints = get_type_hints(source)
     texts = field_docs(source)
 
@@ -95,7 +95,7 @@ class AssignedArm(BaseModel):
 
 
 class Linked(BaseModel):
-    """Two names of one person, and in each open test the arm that both have, or None."""
+    """Two names of one person, and the arm of both in each open test; None if not assigned yet."""
 
     unit: str
     other: str
@@ -125,9 +125,9 @@ class ArmOut(BaseModel):
 class EffectOut(BaseModel):
     """The mean of `first` minus that of `second`, and its interval (a confidence sequence).
 
-    It is treatment minus control, as in `contrasts`; of two treatments the later minus the earlier.
-    Each bound fails with probability at most `error`, at any time; `level` is that of both
-    together. A bound of None is infinite.
+    The difference is treatment minus control, as in `contrasts`; of two treatments it is the later
+    minus the earlier. Each bound fails with probability at most `error`, at any time, and `level`
+    is the level of the interval, 1 - 2 `error`. A bound of None is infinite.
     """
 
     low: float | None
@@ -148,7 +148,7 @@ class ContrastOut(BaseModel):
 
 @fields_of(MetricStatus)
 class MetricOut(BaseModel):
-    """A guardrail or a secondary metric; `standings` has one for each of its contrasts."""
+    """A guardrail or a secondary metric; `standings` has one entry for each of its contrasts."""
 
     contrasts: list[ContrastOut]
 
@@ -187,8 +187,8 @@ class StatusOut(BaseModel):
 class Statuses(BaseModel):
     """Statuses of tests, the oldest first, as they are stored.
 
-    `next` is the number of the next page, if there is one, and `total` the number of tests on all
-    pages.
+    If more pages follow, `next` is the number of the next one, and `total` the number of tests on
+    all pages.
 
     `settling` names the tests with units that have matured and are not counted in the status yet:
     they will be counted within seconds. `unreadable` names the tests with damaged data.
@@ -317,7 +317,7 @@ class Health(BaseModel):
 
 
 class FlagEvaluation(BaseModel):
-    """A flag's value for a unit: the value of its arm, or the arm's name."""
+    """A flag's value for a unit: the value of its arm, or the arm's name if arms have no values."""
 
     key: str
     value: bool | float | str | dict[str, Any] | list[Any]

@@ -80,7 +80,7 @@ def described(
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI description of an application; made once."""
+    """Return the OpenAPI description of an application, which is made once."""
     if app.openapi_schema:
         return app.openapi_schema
     data = get_openapi(
@@ -113,7 +113,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
 
 
 def _say_more(parts: dict[str, Any]) -> None:
-    """Add limits that are checked but not part of the types."""
+    """Add limits that are checked but not part of the types, and cut examples for Python."""
     for part in parts.values():
         # Examples at the end of docstrings are for Python, not for callers of the API.
         if "description" in part:

@@ -169,9 +169,9 @@ class OneUnit(PlainModel):
 
 
 class Unit(OneUnit):
-    """A unit to assign; with `strict`, 409 if it does not get in.
+    """A unit to assign; with `strict`, the answer is 409 if the unit does not get in.
 
-    `covariates` are those of the design, as far as they are known when the unit is assigned.
+    `covariates` has the design's covariates that are known when the unit is assigned.
     `context` has attributes of the unit, for the targeting rule of the test.
     """
 
@@ -213,8 +213,8 @@ class NewOutcome(PlainModel):
     it.
 
     `exposed` is false if the unit did not see its arm, as after a timeout. The outcome counts
-    nevertheless, for the arm that the unit was given, and is listed. `metric` names the metric of
-    the outcome; without it, the outcome is one of the primary metric.
+    nevertheless, for the arm that the unit was given, and is listed with the excluded outcomes.
+    `metric` names the metric of the outcome; without it, the outcome is one of the primary metric.
     """
 
     unit: UnitName | None = Field(None, examples=["user-42"])
@@ -326,7 +326,7 @@ def _targeting_key(key: object) -> str:
 
 
 class EvaluationContext(BaseModel):
-    """The context of an evaluation, with the unit."""
+    """The context of an evaluation: `targetingKey` is the unit, and other fields its attributes."""
 
     model_config = ConfigDict(extra="allow")
     targetingKey: Annotated[  # noqa: N815

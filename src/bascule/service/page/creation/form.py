@@ -91,7 +91,7 @@ class Form:
 
     @property
     def choice(self) -> str:
-        """The chosen design; if none was chosen, that of the additional rule."""
+        """The value that names the chosen design, or else the additional rule; empty if neither."""
         return self["rule"] or next((rule.label for rule in self.rules()), "")
 
     def _given(self) -> dict[str, str]:
@@ -356,10 +356,10 @@ def plan_mark(form: Form, plan: Plan) -> str:
 
 
 def is_on_screen(form: Form, plan: Plan, shown: str) -> bool:
-    """Return whether the chosen design is the one that was shown on the screen.
+    """Return whether the chosen design is the one on the screen, whose plan has the mark `shown`.
 
     A simulated plan can recommend another design than its first stage. A design that was chosen by
-    its name is the same in both.
+    its label is the same in both. An empty mark, of a form sent without a plan, is accepted.
     """
     mark = plan_mark(form, plan)
     if form.choice in ROLES:

@@ -32,8 +32,8 @@
     }
   });
 
-  /* A plan that no longer fits the fields is marked until the next one comes. Where none comes, as
-     while the service is started again, it is asked for again. */
+  /* A plan that no longer fits the fields is marked until the next one comes. If no answer comes, as
+     while the service restarts, the page asks for the plan again. */
   const UNPLANNED = ["rule", "name", "description", "start"];
   let edits = 0, editsAsked = 0;
   function isOfPlan(event) { return event.detail.target && event.detail.target.id === "answer"; }
@@ -63,7 +63,7 @@
     });
   });
 
-  /* Another outcome has other parameters, and the usual values of conversions say nothing of it. */
+  /* Another outcome has other parameters, and the default values for conversions do not suit it. */
   function fitOutcome(form, clear) {
     const kind = form.querySelector("[name=outcome]:checked");
     if (!kind) { return; }
@@ -147,7 +147,7 @@
     places = [];
   });
 
-  /* The page says so when the service does not answer, and when the session has ended it asks for a key. */
+  /* If the service does not answer, the page says so. If the session has ended, it asks for a key. */
   function offline(is) { document.getElementById("offline").hidden = !is; }
   document.addEventListener("htmx:sendError", function () { offline(true); });
   document.addEventListener("htmx:afterRequest", function (event) {
@@ -155,7 +155,7 @@
   });
   document.addEventListener("htmx:responseError", function (event) {
     if (event.detail.xhr.status === 401) { location.assign("/sign-in"); }
-    /* A question that gets no answer is asked by a person, who waits for the dialog. */
+    /* Whoever has clicked a button waits for the dialog: say that it does not come. */
     if (event.detail.target.id === "dialog-body") {
       const failed = document.createElement("p");
       failed.className = "bad";
