@@ -33,7 +33,7 @@ LAST_MOMENT = timedelta(days=1) - timedelta(microseconds=1)
 """Time from the beginning of a day to its last microsecond."""
 
 ONLY_DAYS = (
-    "of events only the day is known, so those of the day on which their unit was assigned count "
+    "only the day is known of events, so events on the day on which their unit was assigned count "
     "as later than its assignment"
 )
 
@@ -45,9 +45,9 @@ MOST_PAIRED_ARMS = 40
 class ResolvedLog:
     """The tables of a log with their columns and arms, and their cleaned rows.
 
-    `unreadable` is the number of lines left out. `table` has the other events as they are, `rows`
-    and `assigned` are cleaned rows; without an assignment table `assigned` is None. A stream has
-    the assignments and the events in one table.
+    `table` has the events as they are, and `rows` the same events cleaned. `assigned` has the
+    cleaned rows of the assignment table; None if there is none. `unreadable` has the lines of files
+    that were left out, by table. With `is_stream`, assignments and events are in one table.
     """
 
     arms: Arms
@@ -211,7 +211,7 @@ def _assigned_unit(assignments: Any, stated: str | None, unit: str | None, arm: 
 def _of_export(metric: LogMetric, events: Any, *, alone: bool) -> LogMetric:
     """Return the metric with its denominator if the log is the export of a ratio.
 
-    Raise an error if it is not `alone`: ratios are not counted from two tables.
+    Raise an error unless the log is `alone`, without assignments: ratios need a single table.
     """
     is_ratio = set(events.columns) >= EXPORTED | {"per"}
     is_plain = metric in (LogMetric(goal=metric.goal), LogMetric("value", goal=metric.goal))

@@ -90,7 +90,7 @@ KINDS = r"^(event|action|activity|step|stage)(_(name|type|kind|label|action))?$"
 """Pattern of the names of columns with the kinds of events."""
 
 EVENT_KINDS = r"^(event|activity|step)(_(name|type|kind|label))?$"
-"""Pattern of those names among them that are never arms, unlike the action of a bandit."""
+"""Pattern of those names in `KINDS` that are never arms; an `action` may be the arm of a bandit."""
 
 DATES = r"(^|_)(date|datum|time|timestamp|datetime)$"
 """Pattern of the names of time columns."""
@@ -105,13 +105,13 @@ PROBABILITIES = r"(^|_)(propensity|prob|probability|pscore|propensity_score)$"
 """Pattern of the names of columns with the probability of a unit's arm."""
 
 OF_ARM = r"^(p|prob|probability|propensity)_(.+)$"
-"""Pattern of the names of columns with the probability of one arm, which follows."""
+"""Pattern of the names of columns with the probability of one arm, whose name comes last."""
 
 SQUARES = r"(^|_)(squares?|squared|sq|sumsq|ssq)(_|$)"
 """Pattern of the names of columns with sums of squares."""
 
 MOST_KINDS = 20
-"""Maximum number of kinds of events that are named in a message."""
+"""Maximum number of kinds of events that are named in a message, and of entries of a category."""
 
 NO_NAME = r"column\d+"
 """Pattern of the names that DuckDB gives to columns without a name."""
@@ -164,7 +164,10 @@ def named(field: str, name: str, columns: Sequence[str]) -> str:
 
 
 def with_kind(table: Any, metric: str | None) -> Any:
-    """Return the table with a column that is 1 for events of a kind, for a metric `column=kind`."""
+    """Return the table with a column for a metric `column=kind`: whether a row is of that kind.
+
+    The table is returned unchanged if the metric is a column.
+    """
     name, sign, kind = (metric or "").partition("=")
     if not sign or metric in table.columns:
         return table
@@ -180,7 +183,7 @@ def with_kind(table: Any, metric: str | None) -> Any:
 
 
 def usual(field: str, there: Iterable[str]) -> list[str]:
-    """Return the columns that have usual names, the most usual first."""
+    """Return the columns that have usual names for a role, the most usual first."""
     names = USUAL[field]
     columns = [c for c in there if plain(c) in names]
     return sorted(columns, key=lambda column: names.index(plain(column)))
@@ -206,7 +209,7 @@ def interval(columns: Iterable[str]) -> tuple[str, ...]:
 
 
 def listed(names: list[str], word: str) -> str:
-    """Format names of columns as a list; note if DuckDB made them up because there is no header."""
+    """Return names of columns as text, with a note if DuckDB made them up for lack of a header."""
     made_up = bool(names) and all(re.fullmatch(NO_NAME, name) for name in names)
     text = ", ".join(names[:-1]) + f" {word} {names[-1]}" if len(names) > 1 else "".join(names)
     return text + (" (the file has no line with names)" if made_up else "")

@@ -72,10 +72,10 @@ PLAIN = Written()
 
 
 def written_of(table: Any, column: str, stated: str | None, *, whole: bool = False) -> Written:
-    """Return the number format of a column, if it is text with separators or signs.
+    """Return the number format of a column; `PLAIN` unless it is text with separators or signs.
 
     Whether 1,234 is above a thousand or a little more than one follows from the other numbers of
-    the column, or from `whole`: all are whole numbers. Otherwise it must be stated.
+    the column, or from `whole`, which says that all numbers are whole. Otherwise it must be stated.
     """
     if stated is not None:
         checks.choice("decimal", stated, (".", ","))
@@ -151,9 +151,10 @@ def unsigned(raw: Any) -> Any:
 
 
 def number(table: Any, column: str, field: str, written: Written = PLAIN) -> tuple[Any, Any]:
-    """Return a column as numbers (null if missing), and whether each row has something else.
+    """Return a column as numbers (null if missing), and whether each entry is unusable.
 
-    Null, NaN and blank text mean no value. Words for yes and no are 1 and 0.
+    Null, NaN and blank text mean no value. Words for yes and no are 1 and 0. Other text and numbers
+    beyond `LARGEST` are unusable.
     """
     import ibis
 

@@ -22,8 +22,8 @@ class Reading:
     whether times are dates or numbers of days, and `time_form` in which format they were written,
     if that had to be found out; `written` is the number format of values that are text. `block` is
     the period within which units are compared. With `cumulative`, rows have totals up to their
-    time; `notes` say what was not used and why. `wholes` are columns of groups whose units all have
-    the same arm, and `mixed` says which columns disagree with the arm in some rows.
+    time. `notes` are remarks on how the log was read. `wholes` are columns of groups whose units
+    all have the same arm, and `mixed` says which columns disagree with the arm in some rows.
     """
 
     log: str = ""
@@ -146,8 +146,8 @@ PLACEHOLDERS = {"COLUMN", "FILE", "FORM", "OUTCOMES"}
 class Question(InputError):  # noqa: N818 - it asks
     """All questions about unclear columns of a log, raised as one error.
 
-    `recognised` has the columns that are clear by role, `unclear` the questions, and `options` the
-    options that would answer, by their names in Python.
+    `recognised` has the columns that are clear, by their roles. `unclear` has the questions, and
+    `options` the options that would answer them, by their names in Python.
     """
 
     def __init__(

@@ -35,11 +35,12 @@ from bascule.analysis.log.times import FORMAT_HINT
 from bascule.analysis.source.places import is_opened_here, queried
 
 DAY_NAMES = ("day", "date")
-"""Names of time columns whose small numbers are days of arrival; in others they may be weeks, or
-the time since a unit arrived."""
+"""Names of time columns whose small numbers are days of arrival. In other columns, small numbers
+may be weeks, or the time since a unit arrived."""
 
 MOST_NUMBERED = 5
-"""Maximum number of distinct numbers in a column of arms, if a tenth of the rows is not more."""
+"""Maximum number of distinct numbers in a column of arms. For a column with a usual name of arms it
+is a tenth of the number of rows, if that is more."""
 
 LIKELY = r"^(converted|conversion|revenue|response|retention|purchase|spend|sales|outcome|visit)"
 """Pattern of the beginnings of common names of outcomes."""
@@ -56,8 +57,8 @@ def recognised(
 ) -> Reading:
     """Return the columns of a log; raise one `Question` about all that are unclear.
 
-    `per` is the denominator if it was computed here, and `test` the column that names the test in a
-    log of many tests.
+    `per` is the column of the denominator, or "row" if rows are counted; None if it still has to be
+    looked up. `test` is the column that names the test in a log of many tests.
     """
     roles, value = Roles(events, assignments, asked, metric, per, test), metric.value
     if shapes.ask_about_wide(roles):
@@ -130,9 +131,9 @@ def _find_unit(roles: Roles) -> None:
 def _find_unit_of_both(roles: Roles) -> bool:
     """Take the identity column whose entries match between both tables; return whether one exists.
 
-    Names of units are tried before other identities, and then `id`, since it numbers messages or
-    orders in many tables; last come texts of any name that match the units of the assignments. Of
-    the columns that match, only the best matches could be meant.
+    Columns with the name of a unit are tried first, then other identities, and then `id`, which
+    numbers messages or orders in many tables. Last come text columns of any name. Of the columns
+    whose entries match, only the best matches could be meant.
     """
     sample, beside = roles.events, roles.arms
     stated = roles.asked.assignments.unit if roles.asked.assignments is not None else None
@@ -212,7 +213,8 @@ def _ask_about_units(roles: Roles) -> None:
 def _of_one_arm(roles: Roles, arm: str, units: int) -> list[str]:
     """Return the columns whose values occur in one arm each, and are fewer than the units.
 
-    A column may have half as many values as there are units, or 95 % if its name is a group's.
+    A column may have at most half as many values as there are units, or 95 % as many if it is named
+    like a group.
     """
     sample = roles.events
     candidates = [c for c in sample.free if c != arm and c not in sample.row_numbers]
@@ -414,7 +416,10 @@ def _question_of_fields(roles: Roles) -> Question | None:
 
 
 def _wholes(roles: Roles) -> list[str]:
-    """Return the columns whose entries seem to be groups that were assigned as a whole."""
+    """Return the columns whose entries seem to be groups that were assigned as a whole.
+
+    Ask whether the first of them is the cluster if something else is unclear.
+    """
     sample, unit, arm = roles.events, roles.meant("unit"), roles.meant("arm")
     by_row, columns = roles.asked.log.row_is_unit, sample.table.columns
     known = roles.alone and (by_row or unit in columns) and arm in columns

@@ -47,8 +47,8 @@ class Columns:
     Without `unit` every row is a unit, or has sums of `count` units. `probabilities` has a column
     for each arm or, with two arms, the column of the probability of the unit's own arm. `written`
     has the number formats of text columns. `totals` and `no_unit` are the entries of the unit
-    column that stand for a row of totals, and for no unit, and `units` is the number of different
-    entries, about, or exactly if rows have one unit each; None if they were not counted.
+    column that stand for a row of totals, and for no unit. `units` is the number of different
+    entries: exact if every row may have its own unit, else approximate; None if it is unknown.
     """
 
     unit: str | None
@@ -99,7 +99,8 @@ def arms_of(
     """Return the arms of the design or, ordered by name with the control first, those of the log.
 
     Entries that differ by case or by spaces around them mean the same arm; its name is that of the
-    design, or the most frequent entry. A rare entry, which may be a mistake, is never the control.
+    design, or the most frequent entry. A rare entry may be a mistake, and is not taken for the
+    control unless it is stated.
     """
     rows = table.group_by(entry=table[column]).agg(rows=table.count()).limit(MOST_SPELLINGS + 1)
     rows = rows.select("rows", "entry", text=rows.entry.cast("string"))
@@ -140,7 +141,7 @@ def arms_of(
 
 
 def compared(names: Sequence[str], control: str | None) -> tuple[str, ...]:
-    """Return the arms, the control first; raise an error for fewer than two or another control."""
+    """Return the arms, the control first; raise an error for a single arm or an unknown control."""
     if len(names) < 2:
         found = f"only {names[0]!r}" if names else "no arm at all"
         raise invalid(f"arm: the log has {found}: a test compares at least two")
@@ -181,7 +182,7 @@ def _order(name: str) -> tuple[bool, bool, tuple[tuple[bool, int, str], ...]]:
 def coded(table: Any, column: str, arms: Arms, *, known: bool = False) -> Any:
     """Return the arm of each row as a small whole number; null if it is unknown.
 
-    If the arms of all rows are `known`, DuckDB knows that too, and groups by arms much faster.
+    With `known`, all rows have known arms: without nulls DuckDB groups by arms much faster.
     """
     import ibis
 
@@ -242,8 +243,9 @@ def clean(table: Any, columns: Columns, arms: Arms, until: datetime | None, *, t
     """Return the rows with the columns unit, code, value, time, and the others named in `columns`.
 
     `bad` is 0, or the position in `REASONS`, counted from 1, of the first reason that applies;
-    `raw` is then the entry that was not readable. `good` selects the other rows faster. Rows from
-    `until` on are left out. `text` casts units to text, for two tables with different types.
+    `raw` is then the entry that was not readable. Rows from `until` on are left out. `text` casts
+    units to text, for two tables with different types. The function `good` selects the usable rows
+    faster than a test of `bad`.
     """
     import ibis
 
@@ -326,7 +328,7 @@ def _of_units(table: Any, columns: Columns, arms: Arms) -> dict[str, Any]:
 
 
 def complete(table: Any, columns: Columns, arms: Arms) -> Any:
-    """Return the rows of a table that needs no cleaning, with few steps."""
+    """Return the rows as `clean` does, without its tests, for a table that needs no cleaning."""
     assert columns.arm is not None
     value = table[columns.value]
     return table.select(

@@ -27,7 +27,7 @@ MOSTLY = 0.5
 """Minimum share of the entries of a text column that must be numbers to make it numeric."""
 
 FEWEST_GROUPS = 3
-"""If this many groups per arm each have units of one arm only, it is not a coincidence."""
+"""Minimum number of groups in an arm that rules out that each has a single arm by coincidence."""
 
 
 ZERO = r"^[^0-9.,]*[0.,]*0[0.,]*[^0-9.,]*$"
@@ -56,7 +56,7 @@ def rise(arms: Collection[Sequence[float]]) -> bool:
 
 @dataclass
 class ColumnSample:
-    """The first rows of a table, and the contents of its columns; `taken` columns have a role."""
+    """The first rows of a table, and the contents of its columns; `taken` ones can get no role."""
 
     table: Any
     taken: set[str] = field(default_factory=set)
@@ -99,7 +99,7 @@ class ColumnSample:
 
     @cached_property
     def nested(self) -> set[str]:
-        """The columns that have fields, and no role of their own: structs, maps, lists, JSON."""
+        """The columns whose entries have fields: structs, maps, lists of structs, JSON."""
         found = set()
         for place, name in enumerate(self.table.columns):
             kind = self.table[name].type()
@@ -128,7 +128,10 @@ class ColumnSample:
         )
 
     def different(self, name: str, within: str | None = None) -> int:
-        """Return the number of distinct entries of a column, or its maximum over groups."""
+        """Return the number of distinct entries of a column.
+
+        If `within` is a column, return the maximum of this number over the entries of `within`.
+        """
         key = f"different{self.table.columns.index(name)}"
         if within is None and key in self._profile:
             return int(self._profile[key])
@@ -152,7 +155,10 @@ class ColumnSample:
         return [name for name in names if name in kept]
 
     def is_assigned(self, name: str, arm: str, limit: float) -> bool:
-        """Whether each entry of a column has one arm, with enough entries but at most `limit`."""
+        """Whether a column has at most `limit` distinct entries, each of them in one arm only.
+
+        At least two arms must have `FEWEST_GROUPS` entries.
+        """
         first = self._first.filter(self._first[name].notnull())
         entries = first.group_by(entry=first[name]).agg(
             arms=first[arm].nunique(), arm=first[arm].min()
@@ -228,7 +234,7 @@ class ColumnSample:
         return float(run(unarmed.agg(rows=unarmed.count()))[0]["rows"]) / float(row["rows"])
 
     def never_falls(self, count: str, time: str, groups: Sequence[str]) -> bool:
-        """Whether a count never falls over time within any group, as a running total does."""
+        """Whether a count never falls over time within a group; a running total never does."""
         first = self._first.mutate(now=self._first[count].cast("float64"))
         before = first.now.lag().over(group_by=list(groups), order_by=time)
         steps = first.select(fallen=first.now < before)
@@ -241,10 +247,9 @@ class ColumnSample:
         return is_full and times > 1 and rows == self.groups([arm, time])
 
     def no_part(self, name: str, total: str) -> tuple[float, float] | None:
-        """Return the first row in which one column's number cannot be a part of another's count.
+        """Return the two numbers of a row in which `name` cannot be a part of the count in `total`.
 
-        The two numbers of the row; None if all are whole numbers from 0 to the count, or if a
-        column is text.
+        None if all parts are whole numbers from 0 to the count, or if a column is not numeric.
         """
         first = self._first
         if not all(self.table[column].type().is_numeric() for column in (name, total)):
@@ -305,7 +310,7 @@ class ColumnSample:
         return bool((row["dates"] or 0) > MOSTLY * row["there"])
 
     def no_time(self, name: str) -> str | None:
-        """Return an entry of a text column without any readable time; None for other columns."""
+        """Return an entry of a text column in which no entry is a time; None for other columns."""
         first = self._first
         if not first[name].type().is_string():
             return None
@@ -334,7 +339,7 @@ class ColumnSample:
         return row["low"], row["high"]
 
     def metric(self, name: str) -> str:
-        """Return the column of a named metric; raise an error if the name is a kind of events."""
+        """Return the column of a named metric; raise an error if it is, or has, kinds of events."""
         columns = list(self.table.columns)
         texts = [c for c in columns if c not in self.numbers]
         texts = [c for c in texts if self.table[c].type().is_string()]
@@ -359,8 +364,8 @@ class Roles:
     """The columns with a role, the open questions, and the options that would answer them.
 
     `events` and `arms` are the tables with the values and with the arms, which may be the same.
-    `per` is the denominator if it was computed here, and `test` the column that names the test in a
-    log of many tests.
+    `per` is the column of the denominator, or "row" if rows are counted; None if it still has to be
+    looked up. `test` is the column that names the test in a log of many tests.
     """
 
     def __init__(
@@ -440,5 +445,5 @@ class Roles:
 
     @property
     def tests(self) -> str | None:
-        """The column that names the test in a log of many, as given or as it seems."""
+        """The column that names the test in a log of many tests, as given or as recognised."""
         return self.test or self.options.get("test")

@@ -49,7 +49,7 @@ AVERAGES = ("mean", "avg", "average")
 VARIANCES, DEVIATIONS = ("variance", "var"), ("std", "sd", "stdev", "deviation")
 
 Stems = dict[str, str]
-"""The columns of an arm, keyed by the part of the name that is common to all arms."""
+"""The columns of an arm, by the part of their names that is the same for all arms."""
 
 IN_FILES = (
     "if every arm has a file of its own, give a pattern that all of them match, and take the name "

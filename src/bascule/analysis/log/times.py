@@ -49,8 +49,8 @@ FORMAT_HINT = "give time_format (--time-format), for example %d/%m/%Y %H:%M"
 class Times(NamedTuple):
     """How the times of a column are read: as they are, with a format, or as numbers.
 
-    `form` is "as is", "days", "seconds" or smaller, "yyyymmdd", "isoweek", "times with zones", or a
-    format with percent signs.
+    `form` is "as is", "days", "seconds" or a unit in `PER_SECOND`, "yyyymmdd", "isoweek", "times
+    with zones", or a format with percent signs.
     """
 
     column: str | None

@@ -21,7 +21,7 @@ NEARLY = 0.85
 exactly: below it, a row cannot be a unit of its own."""
 
 MOST_SORTED = 25_000_000
-"""Number of hashes of 64 bits that are sorted in memory at once; more are sorted in parts."""
+"""Approximate maximum number of 64-bit hashes to sort at once; more are sorted in parts."""
 
 KNOWN = tuple(dict.fromkeys(word.lower() for word in (*TOTALS, *NO_UNIT)))
 """Words for totals and for no unit, in lower case."""
@@ -30,13 +30,14 @@ WORDS = rf"(?i)^\s*({'|'.join(map(re.escape, KNOWN))})\s*$"
 """Pattern of these words, with spaces around them."""
 
 WORD = 0
-"""What stands in place of the hash of a word for totals or for no unit."""
+"""Number that replaces the hash of a word for totals or for no unit."""
 
 
 def entries_of(table: Any, column: str | None, rows: int) -> dict[str, Any]:
-    """Return the words for totals and for no unit in a unit column, and the number of its entries.
+    """Return the words for totals and for no unit in a unit column, and how many entries differ.
 
-    They are the fields `totals`, `no_unit` and `units` of `Columns`. Long texts are read once.
+    The keys are the fields `totals`, `no_unit` and `units` of `Columns`; those without a result are
+    left out.
     """
     if column is None or not table[column].type().is_string():
         return {}
@@ -74,7 +75,8 @@ def in_first_rows(table: Any, unit: Any, rows: int) -> int | None:
 def different(table: Any, entry: Any, rows: int) -> int:
     """Return the number of different entries that are not null, among at most `rows` of them.
 
-    Two of twenty million have equal hashes with a probability of 1e-5; then they count as one.
+    Entries with equal hashes count as one. With twenty million different entries, the probability
+    that any two have the same hash is 1e-5.
     """
     if not is_opened_here(table.get_backend()):
         return int(run(table.agg(units=entry.nunique()))[0]["units"])

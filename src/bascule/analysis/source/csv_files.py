@@ -80,11 +80,12 @@ def read_csv(
     view: str,
     file_column: str | None = None,
 ) -> tuple[list[str], places.Unreadable]:
-    """Create a view of CSV files with types that fit every line; return which lines were left out.
+    """Create a view of CSV files with types that fit every line.
 
-    `shown` has the names of the files for messages. Empty files are skipped. With `file_column`, a
-    column of that name has the name of each row's file, without its ending, unless the files have
-    one already. The first return value lists the copies of the files that the view reads.
+    Return the copies of the files that the view reads, and the lines that were left out. `shown`
+    has the names of the files for messages. Empty files are skipped. With `file_column`, a column
+    of that name has the name of each row's file, without its ending, unless the files have such a
+    column already.
     """
     named = [names for names in zip(paths, shown, strict=True) if Path(names[0]).stat().st_size]
     files = [_opened(local, *names, alone=len(paths) == 1) for names in named]
@@ -228,7 +229,7 @@ def _types(table: Any, names: Sequence[str]) -> dict[str, str]:
 def _fitting(
     table: Any, tried: Sequence[tuple[str, str]]
 ) -> tuple[dict[tuple[str, str], int], int]:
-    """Return the (column, type) pairs that fit all entries, with their number, and that of rows.
+    """Return the number of entries for each (column, type) pair that fits all, and that of rows.
 
     Blank text is no entry, and fits no type.
     """
@@ -264,9 +265,10 @@ def in_utf8(name: str, folder: Path, encoding: str | None) -> str:
 
 
 def older_copies(names: Sequence[str], folder: Path) -> list[str] | None:
-    """Return copies of files in an older Western encoding; None if only a few lines are broken.
+    """Return copies in UTF-8 of files in an older Western encoding; None if they are not in it.
 
-    Such files have several lines that are not in UTF-8, and no non-ASCII line that is.
+    In the older encoding no line with other characters than ASCII is valid UTF-8, and there are
+    several such lines. Otherwise a few lines of a file in UTF-8 are broken.
     """
     for name in names:
         with opened(name) as file:

@@ -144,8 +144,9 @@ def _select(connection: Any, query: str) -> str:
 def _of_frame(opened: Connections, source: Source, *, elsewhere: bool) -> tuple[Any, list[str]]:
     """Return a table of any data frame that Narwhals supports, and the files written for it.
 
-    It becomes a table of the local DuckDB, or an Ibis table to be sent to another database. A lazy
-    frame is written to a file in batches, since it may be larger than memory.
+    The frame becomes a table of the local DuckDB or, with `elsewhere`, an Ibis table that can be
+    sent to another database. A lazy frame is written to a file in batches, since it may be larger
+    than memory.
     """
     data, field = source.place, source.field
     require("analyze", "reading data frames", "narwhals", "pyarrow")
@@ -255,7 +256,7 @@ UNTRIED = {
     **{"clickhouse": "ClickHouse", "mysql": "MySQL", "mariadb": "MariaDB"},
     **{"mssql": "SQL Server", "oracle": "Oracle"},
 }
-"""Databases whose SQL lacks required functions, or computes something else."""
+"""Names of databases whose SQL lacks required functions or gives other results, by URL scheme."""
 
 
 def refuse_others(kind: str, field: str) -> None:

@@ -102,7 +102,7 @@ def surely(text: Any, kind: str) -> Any:
 
 
 def points(text: Any, name: str = "") -> dict[str, Any]:
-    """Count numbers such as 1.234, numbers with a point, and whole numbers below a thousand."""
+    """Return expressions that count numbers as 1.234, with a point, and whole below a thousand."""
     at, length = text.find("."), text.length()
     begins, negative = (text >= "1") & (text < ":"), text.startswith("-")
     grouped = (begins & (at <= 3)) | (negative & (at > 1) & (at <= 4))
