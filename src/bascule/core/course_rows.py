@@ -32,10 +32,10 @@ before those of the primary metric; and the number of columns."""
 class Rails(NamedTuple):
     """The guardrails of a test: their settings, statistics, intervals, and findings.
 
-    `params` and `harm` have the numbers of `Params`, except the floors, for each guardrail: for its
-    margin, and for harm. `arms` and `pairs` are the rows of each guardrail; `standings`, `lows` and
-    `highs` are the standing and the interval of each arm on each guardrail. A row of standings
-    after those of the guardrails is for missing values, which hold an arm while `OPEN`.
+    For each guardrail, `params` has the numbers of the `Params` for its margin, and `harm` those of
+    the `Params` for harm, both without the floors. `arms` and `pairs` are the rows of each
+    guardrail; `standings`, `lows` and `highs` are the standing and the interval of each arm on each
+    guardrail. A last row of standings is for missing values: an arm cannot win while it is `OPEN`.
     """
 
     numbers: Any
@@ -180,9 +180,10 @@ class Primary(NamedTuple):
 
 
 class Guards(NamedTuple):
-    """The functions for the evidence of guardrails, chosen by their first argument, an index.
+    """The functions for the evidence of guardrails.
 
-    `params` returns the parameters of a guardrail's evidence from its row of numbers.
+    `fold` and `interval` take the index of a family of evidence as their first argument. `params`
+    returns the parameters of a guardrail's evidence from its row of numbers.
     """
 
     fold: Callable[..., None]

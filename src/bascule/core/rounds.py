@@ -58,7 +58,7 @@ def is_withheld(design: Design, test: Row) -> bool:
 def rounds_loop(course: Course, columns: int, fingerprint: str = "") -> Callable[..., Stand]:
     """Return a function that adds rounds until a decision; `compile_loop` can compile it.
 
-    All rounds of a block count at the same time, `clock`.
+    The function adds the `number` rounds of a period, which all count at the same time, `clock`.
     """
     fold, conclude = course.fold, course.conclude
 

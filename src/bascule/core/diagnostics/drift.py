@@ -129,7 +129,7 @@ def trend(
     """Test by chi-square whether the mean of each arm changes over time, for one look.
 
     `periods` are the statistics of the units assigned in consecutive stretches of the test, for
-    example days; the more, the better. Each arm's periods are joined into at most `parts`.
+    example days; the more, the better. Each arm's periods are joined into at most `parts` groups.
 
     >>> from bascule.core.statistics import ArmStatistics
     >>> early = Statistics((ArmStatistics(100, 10.0, 10.0), ArmStatistics(100, 12.0, 12.0)))
@@ -185,8 +185,8 @@ def joiner_trend(
 ) -> Diagnostic:
     """Compare early with late joiners of each arm by chi-square, for one look.
 
-    It is for recurring outcomes. `spreads` are the spread between units and the spread within
-    units. In each arm, the first half of the units is compared with the second.
+    This test is for recurring outcomes. `spreads` are the spread between units and the spread
+    within units. In each arm, the first half of the units is compared with the second.
 
     >>> early, late = Joiners(0, 1, 50, 10, 0.0), Joiners(0, 9, 50, 2, 200.0)
     >>> joiner_trend([early, late], (1.0, 1.0)).flagged

@@ -19,9 +19,9 @@ Validity = Literal["fixed time", "any time"]
 class Diagnostic:
     """The result of one diagnostic.
 
-    When there is nothing to see, `p_value` is at most `level` in a share `level` of the tests. With
-    validity `"fixed time"` that holds for one look at a time fixed beforehand; with `"any time"`
-    it holds for all looks together.
+    If there is nothing to find, `p_value` is at most `level` with a probability of at most `level`.
+    With validity `"fixed time"` that holds for one look at a time fixed beforehand; with
+    `"any time"` it holds for all looks together.
 
     >>> Diagnostic("trend", 25.0, 0.0001, 0.01, "fixed time", "outcomes drifted").flagged
     True
@@ -42,8 +42,8 @@ class Diagnostic:
     def at_look(self, number: int) -> Diagnostic:
         """Return the diagnostic of look `number`, with its p-value corrected for several looks.
 
-        A p-value for one look is multiplied by k (k + 1) at look k. The looks' shares of the level
-        add up to it, as 1 / (1 * 2) + 1 / (2 * 3) + ... = 1.
+        A p-value for one look is multiplied by k (k + 1) at look k, so look k uses the fraction
+        1 / (k (k + 1)) of the level. These fractions add up to 1.
 
         >>> Diagnostic("trend", 25.0, 0.001, 0.01, "fixed time", "drift").at_look(4).p_value
         0.02

@@ -34,7 +34,8 @@ class Layer:
 
     - `name`: the name of the layer.
     - `share`: the part of the layer's units that this test has, from 0 to 1: a multiple of 0.001.
-    - `slots`: its ranges of slots, from the first to before the last; the store fills them in.
+    - `slots`: its ranges of slots, each as the first slot and the slot after the last; the store
+      fills them in.
 
     >>> Layer("checkout", 0.25).needed
     250

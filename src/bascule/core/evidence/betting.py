@@ -221,9 +221,10 @@ def shift_ruled_out(
 def never_ruled_out(blocks: float, deviations: float, threshold: float) -> float:
     """Return a lower bound on the distance from the mean to the differences that the bets rule out.
 
-    `deviations` is the sum of squared deviations from the mean. A share s gains s g and loses at
-    least s^2 c / 2, so the log wealth of all bets together is at most g^2 / (2 c). At a distance b
-    that is (n b)^2 / (2 (deviations + n b^2)), which never exceeds n / 2.
+    `deviations` is the sum of squared deviations from the mean. With gains of g in total, and c the
+    sum of their squares, a share s wins s g and loses at least s^2 c / 2, so the log wealth of all
+    bets together is at most g^2 / (2 c). For n blocks, at a distance b, that is
+    (n b)^2 / (2 (deviations + n b^2)), which never exceeds n / 2.
 
     >>> never_ruled_out(17.0, 1.0, 9.0), round(never_ruled_out(1000.0, 190.0, 3.0), 4)
     (inf, 0.0339)
@@ -235,9 +236,9 @@ def never_ruled_out(blocks: float, deviations: float, threshold: float) -> float
 def log_wealth_of_sums(differences: float, squares: float, cubes: float, fourths: float) -> float:
     """Return a lower bound on the log wealth of the bets, from four sums over the blocks.
 
-    They are the sums of the differences, each between -1 and 1, and of their powers. Bets that are
-    updated with every block have hardly more wealth: in each logarithm only the terms from the
-    fourth power on are replaced by their worst case.
+    The sums are those of the blocks' differences, each between -1 and 1, and of their second, third
+    and fourth powers. Bets that are updated with every block have hardly more wealth: in each
+    logarithm only the terms from the fourth power on are replaced by their worst case.
 
     >>> state = [0.0] * len(BETS)
     >>> for difference in (1.0, 1.0, 0.5, -1.0, 1.0) * 20:

@@ -45,8 +45,8 @@ SMALLEST_ERROR = 1e-250
 class Calibration:
     """The guarantee of a design: its error probability, and the parameter `delta` that achieves it.
 
-    `delta` is the paper's nominal parameter; for rules that have none, it is the level at which
-    each pair of arms is compared.
+    `delta` is the paper's nominal parameter; for rules that have none, it is the level of each
+    comparison of two arms, or of each arm's interval. `error` is one-sided.
     """
 
     delta: float

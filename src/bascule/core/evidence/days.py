@@ -16,7 +16,7 @@ from bascule.core.evidence.radius import PRICES, TILTS
 from bascule.core.types import FloatArray
 
 SLOPES: FloatArray = np.array(TILTS)
-"""Stakes that are used side by side: the largest part of its wealth that each puts on one unit."""
+"""Stakes of bets side by side: the largest share of its wealth that a bet puts on one unit."""
 
 COSTS: FloatArray = np.array(PRICES)
 """Increase of the log threshold for each of the `SLOPES`, for using them all at once."""
@@ -46,7 +46,7 @@ def curves(slopes: FloatArray) -> FloatArray:
 
 
 def day_charges(units_a: float, units_b: float, squares_a: float, squares_b: float) -> FloatArray:
-    """Return by how much one day of two arms lowers the log evidence of each slope.
+    """Return the charge of each slope: by how much one day of two arms lowers its log evidence.
 
     `squares_a` and `squares_b` are the sums of squared differences between the outcomes and their
     predictions, in widths of the limits.

@@ -20,7 +20,8 @@ Radius = Callable[[float, float, float, float, float], float]
 """(n, sigma, factor, count, delta) -> half the width of an arm's interval."""
 
 FIRST_UNITS = 3
-"""Number of units that an arm needs before it has an interval, and before a rule may decide."""
+"""Number of units that an arm needs before it has an interval, and before a rule that compares
+intervals may decide."""
 
 LOG_2 = math.log(2.0)
 

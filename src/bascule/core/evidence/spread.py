@@ -1,11 +1,11 @@
 """Estimate the unknown spread of outcomes, which may be skewed.
 
-The guarantee of whatever uses these estimates is "asymptotic". Two rules keep it honest for few
-units. The variance of an arm is the larger of its own and that of all arms together: a small arm
-without a buyer has a variance of 0, and would otherwise win or lose at once. And nothing is decided
-before each arm has `20 * skewness^2` units, because until then the normal approximation of its mean
-is poor. Live tests, the simulator and the analysis of logs call these functions.
-docs/research/unknown-spread.md has the measurements.
+The guarantee of a test with these estimates is "asymptotic". Two rules prevent wrong decisions when
+there are few units. The variance of an arm is the larger of its own and that of all arms together:
+a small arm without a buyer has a variance of 0, and would otherwise win or lose at once. And
+nothing is decided before each arm has `20 * skewness^2` units, because until then the normal
+approximation of its mean is poor. Live tests, the simulator and the analysis of logs call these
+functions. docs/research/unknown-spread.md has the measurements.
 """
 
 from __future__ import annotations

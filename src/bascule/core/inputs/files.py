@@ -55,7 +55,8 @@ def writable(folder: Path) -> Iterator[None]:
 def replacing(path: Path, private: bool = False) -> Iterator[Path]:
     """Yield a temporary path that is renamed to `path` on success, and removed otherwise.
 
-    A `private` file can be read by its owner only. It may be a database with files beside it.
+    A `private` file can be read by its owner only. A database may have further files beside the
+    temporary path, which are removed too.
     """
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(descriptor)

@@ -1,8 +1,8 @@
 """Coverage: how many counted units of each arm have a recorded value of a metric.
 
 A value that is filled in for a unit says nothing about its arm, and units that do have a value may
-not be typical of the arm. So an arm is not shipped while too few of its units
-have a value, or while values are missing more often in it than in the control.
+not be typical of the arm. So an arm is not shipped while too few of its units or of the control's
+have a value, or while the shares of missing values in the arm and in the control differ.
 docs/research/diagnostics.md has the proof that the comparison is valid at any time.
 """
 
@@ -16,9 +16,9 @@ from bascule.core.design import Design
 from bascule.core.statistics import LackingRow, Statistics
 
 MOST_DEVIATIONS = 2.0
-"""Maximum excess of an arm's missing values, in standard errors, for the arm to be shipped.
+"""Maximum excess or lack of missing values in an arm that is shipped, in standard errors.
 
-The limit is low on purpose: an arm that is held by chance is released when more values arrive.
+The limit is low on purpose: an arm that is held back by chance is released when more values arrive.
 """
 
 PRIOR = 4.0

@@ -1,9 +1,9 @@
 """Guardrails as functions of numbers and arrays: what may be shipped, and what ends a test.
 
-`core.metrics.guardrails` and `core.progress` call these functions with the data of a test, and the
-simulator compiles them. `standings` has one number for each arm of the first guardrail, then of
-the second, and so on; `out` and `removed` have one for each arm, 0 for an active one.
-docs/research/guardrails.md has the proofs.
+`core.course` and `core.metrics.guardrails` call these functions with the data of a test, and the
+simulator compiles them. `standings` has one number for each arm on the first guardrail, then on the
+second, and so on. `out` and `removed` have one for each arm: `out` is 0 for active arms, `removed`
+for those that were not removed. docs/research/guardrails.md has the proofs.
 """
 
 from __future__ import annotations
@@ -154,13 +154,13 @@ def shipped(
     rows: int,
     control: int,
 ) -> int:
-    """Return the decision of a test in which some treatment is not harmful, from `winner`.
+    """Return the decision of a test in which some treatment is not harmful, or `NOBODY`.
 
-    In a rollout the guardrails alone decide, for the first arm in the order of the design that all
-    of them allow. If no difference matters the control stays, and with guardrails it has to be
-    active still. `standings` has `rows` rows: first the guardrails, then the checks that enough
-    units have a value. While one of these is open for an active arm, "no difference matters" is not
-    decided either.
+    `winner` is the result on the primary metric. In a rollout the guardrails alone decide, for the
+    first treatment in the order of the design that all of them allow. If no difference matters the
+    control stays; with guardrails this needs a control that is still active. `standings` has `rows`
+    rows: first the guardrails, then the checks that enough units have a value. While a check is
+    open for an active arm, "no difference matters" is not decided either.
     """
     if rollout:
         winner = NOBODY

@@ -53,7 +53,8 @@ def empty_metrics(design: Design) -> tuple[Statistics, ...]:
 def ahead(design: Design) -> dict[float, tuple[int, ...]]:
     """Return the metrics that count before their units do, because their windows are shorter.
 
-    The indices of metrics are by the seconds after which they count, the shortest time first.
+    The keys are the seconds after which metrics count, in increasing order. The values are the
+    indices of these metrics in the design.
 
     >>> import bascule as bs
     >>> week, hour = bs.Measure("7d", "any"), bs.Measure("1h", "any")

@@ -31,10 +31,10 @@ class Measure:
     "12h" or "7d".
 
     - `window`: how long events count, from the assignment of the unit on.
-    - `aggregate`: how they are combined: "sum", "any" (1 if one is not 0), "mean" or "last".
+    - `aggregate`: how events are combined: "sum", "any" (1 if one is not 0), "mean" or "last".
     - `missing`: the outcome of a unit without events: a number, "zero", or for metrics other than
       the primary one "exclude", which leaves the unit out. The default is 0 for a sum and "any"; a
-      mean and a last value have none.
+      mean and a last value have no default in live tests.
     - `grace`: how much later events may arrive, such as those of a nightly upload; units wait for
       this time.
     - `period`: instead of a window, for recurring outcomes: each unit gives one number for every
@@ -102,7 +102,7 @@ class Measure:
 
     @property
     def may_lack(self) -> bool:
-        """Whether a unit without events lacks a value; by default a sum does not, as it is 0.
+        """Whether a unit without events lacks a value, unlike a sum or "any" that is then 0.
 
         >>> Measure("7d").may_lack, Measure("7d", "mean", "zero").may_lack
         (False, True)

@@ -1,8 +1,8 @@
 """The contract of outcome models, which describe the outcomes of one unit.
 
-A model is a frozen dataclass that derives from `Outcome`, in a file of its own. Nothing is assumed
-that it does not state: without a finite `sigma`, limits, or a spread that is `estimated`, no rule
-accepts it. docs/research/add-a-rule.md shows how to add a model.
+A model is a frozen dataclass that derives from `Outcome`, in a file of its own. Rules assume only
+what the model states: no rule accepts a model without a finite `sigma`, limits, or a spread that is
+`estimated`. docs/research/add-a-rule.md shows how to add a model.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Outcome(Declared, Limits, ABC):
         if cls.recurring:
             cls.lacks = LACKED_BY_RECURRING
         elif not {*OF_RECURRING} <= {*cls.lacks}:
-            # A model that states what it lacks does not have to know of recurring outcomes.
+            # A model that states what it lacks need not list the uses of recurring outcomes.
             cls.lacks = (*cls.lacks, *OF_RECURRING)
 
     @classmethod
@@ -108,7 +108,7 @@ class Outcome(Declared, Limits, ABC):
 
     @property
     def strict(self) -> bool:
-        """Whether `check_value` checks more than the limits of outcomes."""
+        """Whether outcomes need `check_value`, besides a comparison with two limits."""
         one_limit = math.isfinite(self.low) != math.isfinite(self.high)
         return self.integer or one_limit or type(self).check_value is not Outcome.check_value
 

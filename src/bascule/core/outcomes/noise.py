@@ -67,7 +67,7 @@ class NoiseModel(Limits):
 
     @property
     def points(self) -> tuple[Sequence[float], Sequence[Sequence[float]]] | None:
-        """The possible values and their probabilities in each arm; None if there are too many."""
+        """The values and their probabilities in each arm; None if the noise has no such list."""
         return None
 
     def reflected(self) -> Self:
@@ -109,7 +109,7 @@ class Normal(NoiseModel):
         return {"spread": self.sigma}
 
     def spread(self, mean: float) -> float:
-        """The standard deviation of an outcome of an arm with this mean."""
+        """Return the standard deviation of an outcome of an arm with this mean."""
         return self.sigma
 
 
@@ -145,7 +145,7 @@ class StudentT(NoiseModel):
         return {"df": self.df, "spread": self.sigma * math.sqrt((self.df - 2.0) / self.df)}
 
     def spread(self, mean: float) -> float:
-        """The standard deviation of an outcome of an arm with this mean."""
+        """Return the standard deviation of an outcome of an arm with this mean."""
         return self.sigma
 
 
@@ -167,7 +167,7 @@ class Coin(NoiseModel):
         return "outcomes 0 or 1"
 
     def spread(self, mean: float) -> float:
-        """The standard deviation of an outcome of an arm with this mean."""
+        """Return the standard deviation of an outcome of an arm with this mean."""
         return math.sqrt(mean * (1.0 - mean))
 
 
@@ -175,7 +175,8 @@ class Coin(NoiseModel):
 class Beta(NoiseModel):
     """Outcomes between `low` and `high` from a beta distribution around the mean of the arm.
 
-    The larger the `concentration` (the sum of the two parameters), the nearer outcomes lie to it.
+    The larger the `concentration` (the sum of the two parameters of the distribution), the nearer
+    outcomes lie to that mean.
 
     >>> round(Beta(4.0, low=0.0, high=10.0).spread(5.0), 3)
     2.236
@@ -206,7 +207,7 @@ class Beta(NoiseModel):
         return {"low": self.low, "high": self.high, "concentration": self.concentration}
 
     def spread(self, mean: float) -> float:
-        """The standard deviation of an outcome of an arm with this mean."""
+        """Return the standard deviation of an outcome of an arm with this mean."""
         return math.sqrt((mean - self.low) * (self.high - mean) / (1.0 + self.concentration))
 
 

@@ -60,5 +60,5 @@ class Recurrent(Outcome):
         )
 
     def noise(self, means: tuple[float, ...]) -> Noise:
-        """Return the noise of one outcome; the means of units are drawn separately."""
+        """Return normal noise with the larger of the two spreads, the scale of the evidence."""
         return Normal(self.sigma)

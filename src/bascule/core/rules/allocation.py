@@ -77,9 +77,9 @@ class BlockAllocation(Rule):
 
     @final
     def check_design(self, design: Setting) -> None:
-        """Raise `InputError` as tilted blocks do, and for a horizon by `power` with over two arms.
+        """Raise `InputError` as tilted blocks do, or for a `power` with more than two arms.
 
-        Removing an arm by hand would move such a horizon.
+        Removing an arm would move the horizon that a power sets.
         """
         self.like.check_design(design)
         if len(design.arms) > 2 and self.like.has_horizon and self.like.reach is None:

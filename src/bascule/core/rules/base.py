@@ -175,7 +175,7 @@ RULES: Registry[Rule] = Registry("rule", Rule)  # type: ignore[type-abstract]
 
 @lru_cache(maxsize=1024)
 def calibrate_intervals(shape: Shape, error: float | None, delta: float | None) -> Calibration:
-    """Calibrate a rule that compares intervals, by peeling.
+    """Return the calibration, by peeling, of a rule that compares intervals.
 
     >>> round(calibrate_intervals(Shape(2.0, 3.0, 2), 0.05, None).delta, 3)
     0.017

@@ -101,7 +101,10 @@ class ETC(Rule):
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
     ) -> Calibration:
-        """Calibrate the paper's radius by peeling; divide the error among pairs for a mixture."""
+        """Return the calibration: by peeling, or for a mixture by dividing the error among pairs.
+
+        `recurrent.calibrate_units` calibrates the radii for recurring outcomes.
+        """
         if outcome.recurring:
             return recurrent.calibrate_units(self.unit_shape(arms), error, delta)
         if self.stop == "mixture":
@@ -149,7 +152,7 @@ class ETCPrime(Rule):
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
     ) -> Calibration:
-        """Calibrate as `UCB(inf)` does."""
+        """Return the calibration of `UCB(inf)`."""
         return LIMIT.calibrate(outcome, arms, error, delta)
 
     def check_outcome(self, outcome: Outcome) -> None:

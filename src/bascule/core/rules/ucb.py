@@ -119,7 +119,7 @@ class UCB(Rule):
         return name + (f" mixture {' and '.join(parts)}" if parts else "")
 
     def shape(self, arms: int) -> Shape:
-        """Return the radius of the arms' intervals, with an error for one side of each."""
+        """Return the radius of the arms' intervals; the error counts one side of each interval."""
         if self.radius == "mixture":
             return Shape(2.0, 1.0, arms, mixture.mixture_interval)
         return Shape(factor=2.0, count=1.5 * arms, sequences=arms)
@@ -181,7 +181,10 @@ class UCB(Rule):
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
     ) -> Calibration:
-        """Calibrate by peeling for the paper's radius; otherwise by dividing the error."""
+        """Return the calibration: by peeling, or for a mixture by dividing the error among arms.
+
+        `recurrent.calibrate_units` calibrates the radii for recurring outcomes.
+        """
         if outcome.recurring:
             return recurrent.calibrate_units(self.unit_shape(arms), error, delta)
         if self.radius != "paper":

@@ -60,7 +60,7 @@ END, MY_PULL, THEIR_PULL = range(SHARE + 1, SHARE + 4)
 is computed for, and `pull_of` for each arm. The pair does not change from then on."""
 
 LEVEL = THEIR_PULL + 1
-"""Column of a pair: the weighted sum of the first arm's means."""
+"""Column of a pair: the weighted sum of the first arm's means in the blocks."""
 
 
 ALLOWANCE = 3.0
@@ -291,7 +291,7 @@ def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Difference:
 
 
 def lift(pair: Row, difference: Bounds, relative: float, params: Params) -> Bounds | None:
-    """Return the bounds of the lift of the second arm over the first, or the reverse if -1."""
+    """Return the bounds of the second arm's lift over the first; the reverse if `relative` < 0."""
     if params.reach == 0.0 or params.direction == 0.0:
         return None
     if pair[CLOCK] == 0.0:
@@ -327,7 +327,7 @@ def outlook(
 ) -> tuple[float, float]:
     """Return the information left until the horizon, and the distance to the boundary.
 
-    Both are in units of the planned effect, and assume that blocks go on as they have been.
+    Both are in units of the planned effect, and assume that further blocks are like those so far.
     """
     noise, at_end, line = horizon_of(pair, mine, theirs, sign, params)
     if noise == math.inf:

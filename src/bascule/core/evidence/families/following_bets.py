@@ -101,7 +101,7 @@ def spread(arms: Rows, count: int, params: Params) -> float:
 
 
 def own_variance(general: float, arm: Row, precision: float) -> float:
-    """Return the variance of an arm's outcomes, shrunk towards `general` while there are few."""
+    """Return the variance of an arm's outcomes; with few of them it is shrunk towards `general`."""
     units, total, squares = arm[UNITS], arm[ARM_SUM], arm[ARM_SQUARES]
     arm_variance = max(0.0, squares - total * total / units) if units > 0.0 else 0.0
     return (arm_variance * precision * precision + KNOWN_SQUARES) / (  # type: ignore[no-any-return]
@@ -201,8 +201,8 @@ def update_for(intervals: bool, horizon: bool) -> Update:
         clock, including this block, since the bets were last paid.
         """
         share, before = pair[bet + STAKE], pair[bet]
-        # The log wealth is expected to fall by at least this if the arm is worse by 1. With a known
-        # spread the bets are updated with every block.
+        # If the arm is worse by 1, the log wealth is expected to fall by at least this cost. With a
+        # known spread the bets are updated with every block.
         cost = (share if params.known > 0.0 else min(share, MOST_STAKE)) * since
         if share > 0.0:
             pair[bet] += log_growth(share, step, weight, params)
@@ -300,7 +300,7 @@ def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Difference:
 
 
 def lift(pair: Row, difference: Bounds, relative: float, params: Params) -> Bounds | None:
-    """Return the bounds of the lift of the second arm over the first, or the reverse if -1."""
+    """Return the bounds of the second arm's lift over the first; the reverse if `relative` < 0."""
     limited = params.known == 0.0
     if params.direction == 0.0 or (relative < 0.0 and not limited):
         return None

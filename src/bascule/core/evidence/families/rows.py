@@ -67,13 +67,13 @@ class Params(NamedTuple):
     effect: float
     """The planned effect; 0 for none."""
     centre: float
-    """Central share of the bets."""
+    """Share of its wealth that the central bet stakes."""
     reach: float
     """Planned effect in standard errors of its estimate at the horizon; 0 without a horizon."""
     constant: float
-    """z of the flat boundary of a test with a horizon."""
+    """Height of the flat boundary, in standard deviations of the total at the horizon."""
     last: float
-    """The clock up to which a flat boundary holds: the horizon plus one block; 0 without one."""
+    """The clock up to which a flat boundary holds: the horizon plus a batch; 0 if there is none."""
     futility: float
     """The conditional power below which a test is futile; 0 for never."""
     prior: float
@@ -89,7 +89,7 @@ class Params(NamedTuple):
     margin: float
     """The smallest difference that matters; 0 for none."""
     direction: float
-    """1 if relative lifts are bounded, -1 if outcomes are also mirrored, 0 for no bounds."""
+    """1 if lifts have bounds, -1 if they have bounds and outcomes are mirrored, 0 for no bounds."""
     zero: float
     """Value of an outcome of 0 after mirroring and scaling; relative lifts are measured from it."""
     floors: FloatArray
@@ -248,9 +248,9 @@ class Family(NamedTuple):
     drawn: Family | None = None
     """The family that simulations use, where each unit is one number; None if it is this one."""
     lift: Callable[[Row, Bounds, float, Params], Bounds | None] | None = None
-    """(pair, difference, relative, params) -> the bounds of the ratio of two means, minus 1: that
-    of the second arm's mean to the first's, or the reverse if `relative` is -1. `difference` has
-    the bounds of the same two means' difference, before mirroring. None if there are none."""
+    """(pair, difference, relative, params) -> the bounds of the lift of the second arm over the
+    first, or of the first over the second if `relative` is -1; None if there are none.
+    `difference` has the bounds of the difference of the same two means, before mirroring."""
     holds_at_every_look: bool = False
     """Whether the interval of a pair is valid at every look, and not at the stored ones alone."""
     in_theory: bool = False

@@ -5,8 +5,10 @@ s. If the arm is better by at most u, a block of weight h multiplies W by at mos
 average. So with the sum of s h in `STAKED`, `W exp(-u staked)` is evidence against every difference
 of at most u: this sum gives an interval, which lies on one side of 0 exactly when W has won.
 
-The lift works in the same way. Against "the other arm's mean is at most 1 - l times that of the
-first" the bet is paid l times the first arm's mean more; `GAIN` and `LOSS` bound that payment.
+The lift works in the same way. To rule out a lift of l, a bet is paid l times the first arm's mean
+more. The bet that the second arm has the higher mean then rules out that its mean is at most 1 - l
+times the first arm's, and the other bet that it is at least 1 + l times the first arm's. `GAIN` and
+`LOSS` bound that payment.
 docs/research/horizon.md has the proofs.
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 PRIOR_SQUARES = 25.0
-"""Sum of squares, in conversions, with which a variance from a planned baseline is weighted."""
+"""Weight of a planned variance, as a sum of squared deviations; a rare conversion adds about 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,10 @@ class Horizon:
     advises: bool = False
 
     def prior_for(self, effect: float) -> tuple[float, float]:
-        """Return the prior of the variance estimate: a sum of squares and a number of units."""
+        """Return the prior of the variance estimate: a sum of squares and a number of units.
+
+        Their ratio is the planned variance, or 1/4 without one, and at least `effect`.
+        """
         if self.variance is None:
             return 1.0, 1.0 / max(0.25, effect)
         return PRIOR_SQUARES, PRIOR_SQUARES / max(self.variance, effect)

@@ -1,9 +1,9 @@
 """Early signals: use events in open windows to choose the arm that the next block favours.
 
-A unit counts when its window closes. Its event is known sooner, and so is which arm has more events
-among units of the same age: within a block all arms have the same age. The size of the next block
-may depend on that, since it is still fixed before the outcomes of its units; the decision depends
-on matured outcomes alone (docs/research/early-signals.md).
+A unit counts when its window closes. Its event is known sooner, and so is the arm with more events
+among units of the same age, as those of a block are. The sizes of the next block may depend on this
+arm, since they are still fixed before the outcomes of the block; the decision depends on matured
+outcomes alone (docs/research/early-signals.md).
 
 An event of arm i, in a block with n_i and n_j units, adds `n_j / (n_i + n_j)` to the difference of
 the pair and `n_i n_j / (n_i + n_j)^2` to its variance. These are sums over open blocks of
@@ -103,7 +103,7 @@ def blend(
 
 
 def judge_delays(delays: Rows, arms: Rows, count: int, slack: float) -> int:
-    """Judge by matured units if the arms' delays are `ALIKE` or `DIFFERENT`, or still `UNKNOWN`.
+    """Return whether the delays of matured units are `ALIKE` or `DIFFERENT`, or still `UNKNOWN`.
 
     While blocks of all ages up to the window are open, the part 1 - (mean delay) / window of an
     arm's events is known early. Delays are alike if the relative difference of these parts, plus

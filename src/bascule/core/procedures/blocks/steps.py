@@ -237,7 +237,7 @@ def steps_of(family: Family, scope: Scope) -> BlockSteps:
             left, _ = outlook(pairs[0], arms[0], arms[1], 1.0, general, params)
             return HORIZON if left <= 0.0 else GOES_ON
         active, ended, hopeful = 0, 0, 0
-        # The control comes last: an effect makes another arm hopeful, which ends the search.
+        # The first arm, usually the control, comes last: a hopeful treatment ends the search.
         for i in range(count - 1, -1, -1):
             if arms[i][ACTIVE] > 0.0:
                 active += 1
