@@ -88,19 +88,22 @@ def simulate(
     engine
         "plain" draws every outcome. "fast" is for `Recurrent` outcomes, where its cost does not
         grow with the number of units, and for rules in blocks, where it draws the sum of an arm's
-        outcomes in a block at once, with the same distribution. With guardrails, "plain" runs the
-        same loop uncompiled, with the same result.
+        outcomes in a block at once, with the same distribution. If not given, every outcome is
+        drawn, except that `Recurrent` outcomes in a steady world are played as with "fast". With
+        guardrails, "plain" runs the usual loop uncompiled, with the same result.
     executor
         An executor of `concurrent.futures`, or of a Dask client, instead of threads; the result is
         the same.
     metrics
-        The means of the arms on each other metric of the design, which are drawn independently. A
+        The means of the arms on each other metric of the design. Metrics are drawn independently. A
         metric that is left out has its baseline as the mean of every arm. In a world with
-        `units_per_day` a guardrail counts after its own window, if that is shorter than the unit's.
+        `units_per_day`, a guardrail whose window is shorter than that of the primary metric counts
+        after its own window, unless the design has a minimum duration or whole weeks.
     device
-        "cuda" for a GPU.
+        "cuda" for a GPU, "cpu" for the processor; that of `use_device` if not given.
     precision
-        On a GPU, "single" or "double" for normal outcomes.
+        On a GPU, "double" draws the same numbers as a CPU. "single" is faster: normal outcomes have
+        single precision, and the outcomes of an arm in a block are drawn as one sum if possible.
 
     Examples
     --------
@@ -187,7 +190,7 @@ def world_of(
     means: Sequence[float | str] | None,
     world: World | Mapping[str, Any] | str | None = None,
 ) -> World:
-    """Return the world given by means, by a world, or by both, checked against the design.
+    """Return the world given by means, by a world, or by both; check it against the design.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)

@@ -76,8 +76,8 @@ def check_simulated(design: Design, world: World) -> None:
 def check_feasible(design: Design, world: World) -> None:
     """Raise an `InputError` that says what to change if no run would decide with these means.
 
-    Equal best means are accepted with a cap: they show what happens when there is no difference. If
-    the means change during the test, those with the larger gap between the best two count.
+    Equal best means are accepted if the test ends anyway: with a cap, a horizon or a `min_effect`.
+    If the means change during the test, those with the larger gap between the best two count.
     """
     CHECKS.get(design.procedure.kind, _check_arriving)(design, world)
 
@@ -110,7 +110,7 @@ def _check_arriving(design: Design, world: World) -> None:
     if not design.outcome.estimated:
         design = replace(design, covariates=None)
     needed = _even_split(with_known_spread(design, noise), max(means), gap)
-    # The share of the variance that a covariate explains needs no further units.
+    # A covariate removes the share of the variance that it explains, and saves this share of units.
     needed *= 1.0 - world.correlation * world.correlation
     if design.max_units is None and needed > units_limit(design):
         raise InputError(
@@ -128,7 +128,7 @@ def _check_arriving(design: Design, world: World) -> None:
 
 
 def _even_split(design: Design, best: float, gap: float) -> float:
-    """Return the smallest number of units that can distinguish two arms, half of them in each."""
+    """Return about the smallest number of units that distinguishes two arms, half in each arm."""
     procedure = design.procedure
     # For other kinds of procedures no such number is known: 0 accepts all of them.
     arm_units = ARM_UNITS.get(procedure.kind)

@@ -47,7 +47,10 @@ def metric_means(
 
 
 def can_compile(design: Design) -> bool:
-    """Return whether a compiled loop plays a design with guardrails: all metrics in blocks."""
+    """Return whether a compiled loop plays the guardrails of a design.
+
+    It does if the design has guardrails, and if all its metrics are compared in blocks.
+    """
     designs = (design, *design.metric_designs)
     return bool(design.guardrails) and all(
         own.procedure.kind == BlockProcedure.kind for own in designs
@@ -60,7 +63,7 @@ class GuardedRuns:
 
     `means` has the true means of the arms on each metric. `removed_at` has a row for each run:
     after how many units of the test each arm was found harmful, or -1 for never. `by_harm` says
-    which runs ended because no other arm was left.
+    which runs ended because all arms except the control were harmful.
     """
 
     design: Design
@@ -106,7 +109,10 @@ class GuardedRuns:
         return float(np.mean((self.removed & ~harmful).any(axis=1)))
 
     def to_dict(self, winner: IntArray) -> dict[str, Any]:
-        """Return the shares as plain data."""
+        """Return the summary as plain data: two kinds of shares of the runs, and a number of runs.
+
+        `false_removals` and `shipped_beyond_margin` are shares, `ended_by_harm` is a number.
+        """
         return {
             "false_removals": self.false_removals,
             "ended_by_harm": int(self.by_harm.sum()),

@@ -61,7 +61,7 @@ def checked_seed(seed: object, field: str = "seed") -> int:
 
 
 def advance(a: Word, b: Word, c: Word, counter: Word) -> tuple[Word, Word, Word, Word, Word]:
-    """One SFC64 step: the random word, then the four words of the new state."""
+    """Do one SFC64 step; return the random word, then the four words of the new state."""
     word = a + b + counter
     mixed = ((c << _TWENTY_FOUR) | (c >> _FORTY)) + word
     return word, b ^ (b >> _ELEVEN), c + (c << _THREE), mixed, counter + _ONE
@@ -205,11 +205,13 @@ def ziggurat_table() -> FloatArray:
 class Draws(NamedTuple):
     """Functions that turn a random stream into outcomes.
 
-    `fill` is given (streams, at, values, first, count, ziggurat) and writes the noise; `begin`,
-    given a stream's four words and the ziggurat, begins one number of it as `begin_normal` does.
-    `outcome` is given (mean, sigma, noise). `total`, given (mean, sigma, units, noise), is the sum
-    of the outcomes of that many units from one draw of noise, exact in distribution; with `ones` it
-    is how many of them are 1.
+    - `fill`: writes noise, given (streams, at, values, first, count, ziggurat).
+    - `begin`: begins one number of noise, as `begin_normal` does, given the four words of a stream
+      and the ziggurat.
+    - `outcome`: returns an outcome, given (mean, sigma, noise).
+    - `total`: returns the sum of the outcomes of `units` units, given (mean, sigma, units, noise).
+      It takes a single number of noise, and its distribution is exact.
+    - `ones`: whether outcomes are 0 or 1, so that `total` is the number of ones.
     """
 
     fill: Callable[[WordArray, int, FloatArray, int, int, FloatArray], None]
@@ -247,7 +249,9 @@ def shifted_total(mean: float, sigma: float, units: float, noise: float) -> floa
 
 
 def hits(mean: float, sigma: float, units: float, noise: float) -> float:  # noqa: ARG001
-    """Return a binomial number of outcomes 1, given a uniform number in [0, 1), by inversion.
+    """Return how many of `units` outcomes are 1: a binomial number, by inversion of `noise`.
+
+    `noise` is a uniform number in [0, 1).
 
     >>> [hits(0.5, 0.5, 2.0, noise) for noise in (0.2, 0.3, 0.8)], hits(1.0, 0.0, 3.0, 0.9)
     ([0.0, 1.0, 2.0], 3.0)

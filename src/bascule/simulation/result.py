@@ -58,11 +58,12 @@ class Estimate:
 class Simulation(Reported):
     """The runs of one design in one world.
 
-    Columns, with a row for each run: `winner` (-1 for undecided, -2 for no difference that
-    matters), `decision_time` in units that have arrived, `regret` in outcome units, compared with
-    giving every unit the arm that was best at its time, and `units` with a column for each arm. A
-    run that reached the cap counts with the units and the regret that it had then; its time
-    includes the wait for outcomes under way.
+    Four columns have a row for each run. `winner` is the index of an arm, -1 for undecided, or -2
+    for no difference that matters. `decision_time` is a number of units that have arrived, or of
+    stages if all units are there from the start. `regret` is in outcome units, compared with giving
+    every unit the arm that was best at its time. `units` has a column for each arm. A run that
+    reached the cap counts with the units and the regret that it had then; its time includes the
+    wait for outcomes under way.
 
     With `Recurrent` outcomes, `engine` says how the units were played, and `accuracy` is the
     largest relative error of variances; it is 0 if every outcome was drawn. `guarded` says what
@@ -103,7 +104,7 @@ class Simulation(Reported):
 
     @property
     def runs(self) -> int:
-        """How many runs there are."""
+        """The number of runs."""
         return len(self.winner)
 
     @property
@@ -136,12 +137,12 @@ class Simulation(Reported):
 
     @property
     def undecided(self) -> int:
-        """Runs that reached the cap on units, or the horizon."""
+        """Number of runs that ended without a decision, at the cap on units or by their plan."""
         return int(np.sum(self.winner == NOBODY))
 
     @property
     def no_difference(self) -> int:
-        """Runs that found no difference that matters."""
+        """Number of runs that found no difference that matters."""
         return int(np.sum(self.winner == NO_DIFFERENCE))
 
     @property
@@ -150,7 +151,7 @@ class Simulation(Reported):
         return tuple(float(x) for x in self.units.sum(axis=0) / self.units.sum())
 
     def summary(self) -> dict[str, Estimate]:
-        """Mean and standard error of regret, decision time and error rate."""
+        """Return the mean and standard error of regret, decision time and error rate, by name."""
         return {
             "regret": Estimate.of(self.regret),
             "decision_time": Estimate.of(self.decision_time),
@@ -158,14 +159,17 @@ class Simulation(Reported):
         }
 
     def quantiles(self, at: Sequence[float] = QUANTILES) -> dict[str, tuple[float, ...]]:
-        """Quantiles of regret and decision time over the runs."""
+        """Return quantiles of regret and decision time over the runs, by name.
+
+        `at` has the probabilities of the quantiles.
+        """
         return {
             "regret": tuple(float(x) for x in np.quantile(self.regret, at)),
             "decision_time": tuple(float(x) for x in np.quantile(self.decision_time, at)),
         }
 
     def columns(self) -> dict[str, Any]:
-        """The runs as named columns; the units of an arm stand under `units_NAME`."""
+        """Return the runs as arrays by name; `units_NAME` has the units of the arm `NAME`."""
         table: dict[str, Any] = {
             "run": np.arange(self.runs),
             "winner": self.winner,
@@ -177,7 +181,7 @@ class Simulation(Reported):
         return table
 
     def to_frame(self) -> Any:
-        """The runs as a pandas data frame (pandas has to be installed)."""
+        """Return the runs as a pandas data frame (pandas has to be installed)."""
         import pandas
 
         return pandas.DataFrame(self.columns())
@@ -217,7 +221,10 @@ class Simulation(Reported):
         return tuple(self.design.oriented(mean) for mean in means)
 
     def predicted(self) -> Prediction | None:
-        """Return the predicted regret and decision time; None without a best arm or prediction."""
+        """Return the predicted regret and decision time; None if theory cannot predict them.
+
+        This includes equal best means, and worlds that break an assumption of the design.
+        """
         means = self._oriented(self.means)
         gaps = rival_gaps(means)
         try:
@@ -232,7 +239,7 @@ class Simulation(Reported):
         return self._bounds(bounds)
 
     def published(self) -> Bounds | None:
-        """Return the paper's bounds on regret and decision time, corrected; None without any."""
+        """Return the paper's bounds on regret and decision time, corrected; None if it has none."""
         return self._bounds(published_bounds)
 
     def _bounds(self, find: Callable[[Design, Sequence[float]], Bounds]) -> Bounds | None:
@@ -244,13 +251,16 @@ class Simulation(Reported):
 
     @property
     def unplayed(self) -> tuple[str, ...]:
-        """Parts of the design that were not simulated: the world states no units per day."""
+        """Parts of the design that were not simulated, as the world has no `units_per_day`.
+
+        A part is "window" or "calendar" (a minimum duration or whole weeks).
+        """
         has_window = bool(self.design.matures(0.0)) and self.world.delay is None
         has_calendar = self.design.withholds and self.world.units_per_day is None
         return ("window",) * has_window + ("calendar",) * has_calendar
 
     def to_dict(self) -> dict[str, Any]:
-        """The summary as plain data; `bascule simulate --json` prints it."""
+        """Return the summary as plain data; `bascule simulate --json` prints it."""
         summary = self.summary()
         promise = self.design.calibration
         data: dict[str, Any] = {
@@ -282,7 +292,7 @@ class Simulation(Reported):
 
     @property
     def days(self) -> Estimate:
-        """The decision time in days, if the world says how many units arrive a day."""
+        """The mean decision time in days; nan if the world has no `units_per_day`."""
         time, daily = self.summary()["decision_time"], self.world.units_per_day or math.nan
         return Estimate(time.mean / daily, time.se / daily)
 
@@ -302,7 +312,7 @@ NORMAL_95 = 1.959963984540054
 
 
 def wilson(count: int, runs: int) -> tuple[float, float]:
-    """Wilson's interval for a probability, with a confidence of 95 %.
+    """Return Wilson's 95 % confidence interval for a probability, from `count` of `runs` runs.
 
     >>> [round(end, 3) for end in wilson(0, 400)]
     [0.0, 0.01]
@@ -317,9 +327,9 @@ def wilson(count: int, runs: int) -> tuple[float, float]:
 
 
 def share_estimate(count: int, runs: int) -> Estimate:
-    """Return a share, with the standard error as if each outcome had two more runs.
+    """Return the share `count / runs` and its standard error, which is never 0.
 
-    So the standard error of a share of 0 or 1 is not 0.
+    The standard error is computed as if there were two more runs that count and two that do not.
 
     >>> print(share_estimate(400, 400))
     1.0000 ± 0.0035

@@ -119,5 +119,5 @@ class WorldRuns(Runs):
 
 
 def ring(units: int) -> int:
-    """Return the length of a ring in which this many units can wait: the next power of two."""
+    """Return the length of a ring in which this many units can wait, which is a power of two."""
     return 1 << (units + 1).bit_length()

@@ -1,6 +1,6 @@
 """Simulation of steered tests: shares change once a period, and units count when windows close.
 
-The rounds of a period are folded by the functions of a run, compiled (`core.rounds`).
+A compiled loop of `core.rounds` adds the rounds of each period to the statistics.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ LONGEST = 400.0
 """Number of days after which a simulated test is ended undecided."""
 
 Level = Callable[[FloatArray], FloatArray]
-"""The amount that is added to the mean of every arm, by the time of arrival in days."""
+"""(times of arrival in days) -> the amount that is added to the mean of every arm at each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,12 @@ class SteeredRuns:
 
     @property
     def expected_cost(self) -> Estimate:
-        """Average loss against the best arm until the test is over."""
+        """Average loss until the test is over, compared with giving every unit the best arm."""
         return Estimate.of(self.lost)
 
 
 def steady(times: FloatArray) -> FloatArray:
-    """Return the level of a world that does not change."""
+    """Return 0 for each time: the level of a world that does not change."""
     return np.zeros_like(times)
 
 
@@ -98,7 +98,7 @@ def simulate_steered(
 def _steered(
     design: Design, means: FloatArray, units_per_day: float, every: float, seed: int, level: Level
 ) -> tuple[int, float, float]:
-    """Play one test; return its winner, its days, and its loss against the best arm."""
+    """Play one test; return its winner, its days, and its loss compared with the best arm."""
     procedure = cast("BlockProcedure", design.procedure)
     count, params, units = len(means), compiled_params(procedure), round(units_per_day * every)
     course, columns = course_in_rounds(design)

@@ -51,7 +51,7 @@ from bascule.simulation.random import (
 from bascule.simulation.worlds.world import World
 
 Values = Callable[[Sequence[int]], list[float]]
-"""(the arms of the next units) -> their outcomes."""
+"""(arms of the next units) -> the outcomes of these units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Step:
 
 
 def trace(design: Design, means: Sequence[float], seed: int = 0, run: int = 0) -> Iterator[Step]:
-    """Play run number `run` of `simulate` with this seed, unit by unit, until it ends.
+    """Yield each unit of run number `run` of `simulate` with this seed, until the run ends.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
@@ -111,7 +111,7 @@ def steps_of(
     run: int,
     other_means: Sequence[Sequence[float]] = (),
 ) -> Iterator[Step]:
-    """Play one run by calling the functions of its procedure, which counts units or blocks.
+    """Yield each unit of one run, played by the procedure's own functions without compilation.
 
     `other_means` are the means of the arms on every other metric of the design.
     """
@@ -302,8 +302,8 @@ def noise_of(draws: Draws, seed: int, run: int) -> Iterator[float]:
 class Stage:
     """A test after a stage: the arms of new units, the outcomes of all units, and the statistics.
 
-    `joined` holds the arms of the units that arrived, `values` the outcome of every unit in the
-    order in which they arrived.
+    `joined` holds the arms of the units that arrived in this stage. `values` holds one outcome of
+    this stage for every unit of the test, in the order in which the units arrived.
     """
 
     joined: tuple[int, ...]

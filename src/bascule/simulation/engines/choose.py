@@ -59,7 +59,7 @@ class PlainRuns(Runs):
         self.others = [means[metric.name] for metric in self.design.metrics]
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
-        """Play some of the runs."""
+        """Play `runs` runs from number `first_run` on."""
         means = tuple(self.means.tolist())
         for run in range(first_run, first_run + runs):
             last, row, removed_at = None, run - self.first_run, dict[int, int]()
@@ -180,7 +180,7 @@ def _intervals(procedure: IntervalProcedure, order: Order) -> Runs:
     order.refuse_engine()
     design, world, seed, runs, *_ = order
     draws = quick_draws(design, world)
-    # The loop for steady worlds cannot end a test because no difference matters.
+    # The loop for steady worlds cannot decide that no difference matters.
     if draws is not None and design.min_effect is None:
         return IntervalRuns(design, procedure, draws, world, seed, runs)
     return WorldIntervalRuns(design, procedure, order.written_out, seed, runs)

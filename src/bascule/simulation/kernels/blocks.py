@@ -62,15 +62,15 @@ from bascule.simulation.runs import AnyArray, Runs
 from bascule.simulation.worlds.world import World
 
 HALVINGS = 24
-"""Bisection steps for a floor: every lower bound is valid, and a sharper bound would save
-nothing."""
+"""Number of bisection steps that find a floor. Any smaller floor is valid too, and more steps would
+save no time."""
 
 
 def build_floors(fingerprint: str) -> Kernel:
-    """Build the loop that finds totals too small to decide, by range of a pair's information.
+    """Build the loop that finds, for each range of a pair's clock, a total too small to decide.
 
     For a given total the evidence falls as the clock grows, so a total that is too small at the
-    beginning of a part is too small everywhere in it.
+    beginning of a range is too small everywhere in it.
     """
 
     def find_floors(floors: FloatArray, params: Params) -> None:
@@ -186,7 +186,7 @@ def build_alone(
 def compiled_params(procedure: BlockProcedure) -> Params:
     """Return the parameters of the evidence in the form that compiled loops take."""
     floors = np.zeros(len(NO_FLOORS))
-    # Simulations report no lifts.
+    # Simulations report no relative lifts, so the evidence need not compute intervals for them.
     params = procedure.params._replace(floors=floors, direction=0.0)
     if procedure.drawn_evidence is KNOWN_SPREAD:
         compile_loop(build_floors)(floors, params)
@@ -225,7 +225,7 @@ def room_for(family: Family, arms: int) -> tuple[FloatArray, FloatArray]:
 class BlockRuns(Runs):
     """Runs of rules in blocks, in a steady world in which outcomes come at once.
 
-    Without guardrails outcomes have to be normal or 0/1, as `draws` has them.
+    Without guardrails, outcomes have to be normal or 0/1: `draws` has the functions that draw them.
     """
 
     def __init__(

@@ -48,8 +48,8 @@ class RunColumns(NamedTuple):
 class IntervalSettings(NamedTuple):
     """Settings of a loop that compares intervals; the runs to play are given separately.
 
-    `factor`, `constant` and `delta` are numbers of the radius, and `radii` its table, which may be
-    empty.
+    `factor`, `constant` and `delta` are parameters of the radius of an interval. `radii` is the
+    table of radii by number of units, which may be empty.
     """
 
     max_units: int

@@ -2,7 +2,7 @@
 
 The first covariate is `r (y - mean) / spread + sqrt(1 - r^2) e`, with e standard normal: it has
 correlation r with the outcome y of its arm and the same mean in every arm. All others are noise
-alone. They are moved and stretched to lie within the limits of the design's covariates.
+alone. Covariates with limits are then shifted, scaled and clipped to lie within these.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class DrawnCovariates(NamedTuple):
     correlation: float
     """The correlation of the first one with the outcome."""
     most: float
-    """The largest change of a difference that all covariates may make together; 0 for no limit."""
+    """The most by which all covariates together may change a difference; 0 for no limit."""
 
 
 def drawn_covariates(design: Design, world: World) -> DrawnCovariates:
@@ -73,7 +73,10 @@ def draw_covariates(
     cell: FloatArray,
     ziggurat: FloatArray,
 ) -> None:
-    """Draw the covariates of a unit; its outcome is `deviation` spreads above the arm's mean."""
+    """Draw the covariates of a unit into `xs`, from index `at` on.
+
+    The outcome of the unit is `deviation` standard deviations above the mean of its arm.
+    """
     rows, correlation, _ = drawn
     for k in range(rows.shape[0]):
         value = normal(streams, cell, ziggurat)

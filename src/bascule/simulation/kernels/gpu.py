@@ -34,7 +34,7 @@ if config.ENABLE_CUDASIM or not cuda.is_available():
     _cos, _sin, _log = math.cos, math.sin, math.log
 else:
     # For the arguments here, the errors of these functions are below 5e-7, and they are several
-    # times as fast.
+    # times as fast as those of `math`.
     from numba.cuda.libdevice import fast_cosf as _cos
     from numba.cuda.libdevice import fast_logf as _log
     from numba.cuda.libdevice import fast_sinf as _sin
@@ -89,8 +89,8 @@ def fill_single_normals(
 def build_kernel(play: Kernel, scratch: tuple[Any, ...], arms: int) -> Any:
     """Return the kernel in which thread i plays run `numbers[i]` with the loop `play`.
 
-    `scratch` are arrays of the sizes and types that the loop works in, five of them; each thread
-    has its own.
+    `scratch` has five arrays with the shapes and types of the loop's work arrays, of which each
+    thread gets its own.
     """
     for function in (play, *used_functions(play)):
         _register(function)
@@ -139,10 +139,10 @@ _REGISTERED: set[Function] = set()
 def build_register_kernel(steps: Steps, arms: int) -> Any:
     """Return the kernel in which each thread plays one run and keeps the test in registers.
 
-    It plays rules that compare intervals, on normal outcomes in single precision. Arrays that are
-    indexed by a number known only at run time cannot be in registers, but tuples can. So the
-    numbers of a test are tuples with an item for each arm; joined together, they are read by the
-    functions of the rule like an array.
+    The kernel is for rules that compare intervals, with normal outcomes in single precision. Arrays
+    that are indexed by a number known only at run time cannot be in registers, but tuples can. So
+    the numbers of a test are tuples with an item for each arm; joined together, they are read by
+    the functions of the rule like an array.
     """
     score, decide = steps
     replaced = _replace_item(arms)

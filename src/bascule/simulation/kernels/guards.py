@@ -54,7 +54,7 @@ class GuardTables(NamedTuple):
     """Arrays that a loop needs for guardrails; those that it changes belong to one thread.
 
     `source` is the noise source of the primary metric. The fields from `seeds` to `means` have a
-    row for each guardrail. The runs of a chunk are written into `removed_at` and `by_harm`.
+    row for each guardrail. The loop writes the results of a chunk into `removed_at` and `by_harm`.
     """
 
     rails: Rails
@@ -82,7 +82,7 @@ class GuardedMetrics(NamedTuple):
         return bool((self.worlds[:, NOISE] == NORMAL).all() and source.world[NOISE] == NORMAL)
 
     def room(self, source: NoiseSource, first: int, chunk: Chunk) -> GuardTables:
-        """Return the arrays of one thread for a chunk; row 0 of the result is run `first`."""
+        """Return the arrays of one thread for a chunk; row 0 of `removals` is run `first`."""
         row, arms = chunk.first_run - first, self.removals.removed_at.shape[1]
         removed_at = self.removals.removed_at.reshape(-1)
         return GuardTables(

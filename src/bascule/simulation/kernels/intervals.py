@@ -106,8 +106,8 @@ def build(
     """Build the loop for one rule; `fixed_arms` above 0 lets the compiler unroll loops over arms.
 
     With `endless` the loop computes each radius; otherwise it looks radii up in a table. The loop
-    with the table returns when an arm outgrows the table, and the endless one when no arm does any
-    more; then the other loop goes on. `fingerprint` is a digest of the loop's source: the
+    with the table returns as soon as an arm outgrows the table, and the endless loop as soon as all
+    arms fit again; then the other loop goes on. `fingerprint` is a digest of the loop's source: the
     compiler's cache stores it with the machine code, and so notices a change in a file that it does
     not watch itself.
     """

@@ -39,7 +39,7 @@ STRETCH = 4096
 """Number of units between two checks whether to stop."""
 
 OUTGROWN = -9
-"""The winner of a run in which an arm has more units than the table has radii."""
+"""Stands for the winner of a run in which an arm has more units than the table has radii."""
 
 
 def fits_registers(steps: Steps) -> bool:

@@ -1,21 +1,21 @@
-"""Simulate recurring outcomes of an arm's units together, by a few numbers instead of one for each.
+"""Simulate the recurring outcomes of all units of an arm together, with a few numbers for each arm.
 
-A unit gives an outcome at the stage where it arrives and at every later one. At every stage a loop
-needs the sum over units of the average noise of each unit. A unit's average at age a has the
-variance 1/a, and its covariance with the average at an earlier age is 1/a too: it is a Brownian
-motion at the time 1/a. With a sum of powers for 1/a (`exponential_sum`) it is a sum of independent
-Brownian motions, one a term, and all units of an arm together are one number a term, which a stage
-multiplies by the term's node before it adds fresh noise. docs/research/exponential-sums.md has
-the proof.
+A unit gives an outcome at the stage where it arrives and at every later stage. At every stage a
+loop needs the sum over units of the average noise of each unit. A unit's average at age a has the
+variance 1/a, and its covariance with the average at an earlier age is 1/a too: the average is a
+Brownian motion at the time 1/a. If 1/a is written as a sum of powers (`exponential_sum`), the
+average is a sum of independent Brownian motions, one for each term. All units of an arm together
+then need only one number for each term: a stage multiplies it by the term's node and adds fresh
+noise. docs/research/exponential-sums.md has the proof.
 
-The memory of both crowds has an entry `memory[arm]` for each arm, with three rows: `HEAD` has named
-columns, `VALUES` the value of each term, and `STEPS` the standard deviation of the noise that the
-next stage adds to each term. Plain functions on scalars and arrays: they run as they are and
-compile.
+Two crowds (`kernel.Crowd`) work in this way, both with normal noise. `MEANS` gives the sum of the
+units' own averages, `PRECISE` the sum of the averages weighted by their precision. Their memory has
+an entry `memory[arm]` for each arm, with three rows: `HEAD` has named columns, `VALUES` the value
+of each term, and `STEPS` the standard deviation of the noise that the next stage adds to each term.
 
-Both crowds need normal noise. `MEANS` gives the sum of the units' own averages, `PRECISE` that of
-the averages weighted by their precision. Stages begin with the arm that was joined last, so that
-the processor can predict which arm has arrivals if units join one at a time.
+A stage begins with the arm that was joined last, so that the processor can predict which arm has
+arrivals if units join one at a time. All functions work on scalars and arrays, and run as they are
+or compiled.
 """
 
 from __future__ import annotations
@@ -44,17 +44,18 @@ NODES, ROOTS, LASTS, JOINING, AGEING, ALONE = range(6)
 """The rows of the table of `MEANS`: see `tables`."""
 
 POWERS, GAINS, FIRST, SCALE = range(4)
-"""The rows of the table of `PRECISE`: the nodes, by how much each term moves the clock, the weight
-of a first outcome, and the standard deviation at a clock of 1 over that of the noise."""
+"""The rows of the table of `PRECISE`: the nodes, the amount that a unit's term adds to the clock at
+the stage after its arrival, the weight of a first outcome, and the standard deviation of an arm's
+sum at a clock of 1, divided by that of the noise."""
 
 
 def tables(nodes: FloatArray, weights: FloatArray) -> FloatArray:
     """Return the table of `1 / age = sum of weight * node ** (age - 2)` that `advance` uses.
 
-    The nodes fall, and the first is 1; the weights are positive. A column is a term. The rows are
-    the nodes, their square roots, and for how many stages without arrivals a term matters; then, of
-    a unit that arrives, the standard deviation of each term, the variance that the next stage adds
-    to it, and the standard deviation of the rest, which no term covers.
+    The nodes decrease from 1, and the weights are positive. Each column is a term. The first rows
+    are the nodes, their square roots, and for how many stages without arrivals a term matters. The
+    other rows are for a unit that arrives: the standard deviation of each term, the variance that
+    the next stage adds to the term, and the standard deviation of the rest, which no term covers.
     """
     # At age 1 the sum is below 1; additional noise completes the variance of a first outcome.
     joining = weights / nodes
@@ -103,8 +104,8 @@ def advance(
 ) -> float:
     """Play one stage of an arm: units age, `arrivals` units join, and all give an outcome.
 
-    Return the sum, over units, of the average noise of each unit. The number of standard normals is
-    that returned by `draws`.
+    Return the sum, over units, of the average noise of each unit. `normals` has as many standard
+    normals as `draws` has returned.
     """
     terms = table.shape[1]
     active = int(memory[arm, HEAD, ACTIVE])
@@ -147,7 +148,7 @@ def join(
     stage: int,  # noqa: ARG001
     effect: float,
 ) -> None:
-    """Count a new unit."""
+    """Count a new unit of an arm, whose own mean lies `effect` above that of the arm."""
     memory[arm, HEAD, CAME] += 1.0
     memory[arm, HEAD, BROUGHT] += effect
     memory[0, HEAD, LATEST] = arm
@@ -194,8 +195,8 @@ def advance_precise(
 ) -> None:
     """Play a stage with precisions as weights: an arm's sum is a Brownian motion at its clock.
 
-    The sum holds the units' effects and their noise: the effects that they joined with are not
-    used.
+    The sum includes both the effects of the units and their noise, so the effects given to `join`
+    are not used.
     """
     arm = int(memory[0, HEAD, LATEST])
     for _ in range(arms):

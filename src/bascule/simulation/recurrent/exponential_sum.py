@@ -5,10 +5,10 @@ once. So a simulation stores one number per term instead of one per unit, and a 
 1/age with a relative error of 1e-5 up to age 1,000. `docs/research/exponential-sums.md` has the
 derivation.
 
-The nodes are found by continuation. For a horizon at which the terms are just good enough for an
-error of one in a hundred, the logs of the rates `-log(node)` are evenly spaced; from there the
-horizon shrinks to the wanted one, and Gauss-Newton steps carry the nodes along. Weights on the ages
-then level the error until no age is worse than the others.
+The nodes are found by continuation. The search starts at a horizon (the largest age) for which the
+terms just reach an error of one in a hundred: there the logs of the rates `-log(node)` are evenly
+spaced. The horizon then shrinks to the wanted one, and Gauss-Newton steps carry the nodes along. At
+last, weights on the ages level the error until no age is worse than the others.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from bascule.core.types import FloatArray
 
 FINEST, COARSEST = 1e-7, 1e-2
 LONGEST = Recurrent.most_units
-"""Maximum horizon: a node close to 1 has a rounding error of 1e-16, so its power there has one of
-1e-8, which is finer than the finest accuracy."""
+"""Maximum horizon, 10^8. A rounding error of 1e-16 in a node close to 1 grows to 1e-8 in its power
+at this age, which is still below the finest accuracy."""
 
 SPACING, FASTEST, GAP, REACH = 1.32, 0.42, 0.24, 1.13
 """Start of the search: the spacing of the logs of the rates, the largest log, the additional
 distance of the smallest log, and the log of the horizon times the smallest rate."""
 
 FEW_AGES = 8
-"""Maximum age up to which every age has its own term."""
+"""Largest horizon at which every age has a term of its own."""
 
 STRIDE = 1.5
 """How much the log of the horizon decreases in each step of the continuation."""
@@ -55,8 +55,8 @@ CHECKED = 512
 class ExponentialSum:
     """Nodes and weights for `1 / (age + shift)` at the ages from 1 to `horizon`.
 
-    With `differences` the function is that one minus its value at the next age. The first node is
-    1. `accuracy` is the largest relative error at any age.
+    With `differences` the function is `1 / (age + shift) - 1 / (age + shift + 1)`. The first node
+    is 1. `accuracy` is the largest relative error at any age.
     """
 
     horizon: int
@@ -84,10 +84,10 @@ class ExponentialSum:
 def fit(
     horizon: int, accuracy: float = 1e-5, shift: float = 0.0, differences: bool = False
 ) -> ExponentialSum:
-    """Approximate `1 / (age + shift)` to this relative error with about the fewest terms.
+    """Return a sum of about the fewest powers that is `1 / (age + shift)` to this relative error.
 
-    The ages are those from 1 to `horizon`. With `differences` the function is `1 / (age + shift)`
-    minus its value at the next age.
+    The ages are those from 1 to `horizon`. With `differences` the function is
+    `1 / (age + shift) - 1 / (age + shift + 1)`.
 
     >>> sum_of_powers = fit(horizon=1000, accuracy=1e-5)
     >>> sum_of_powers.terms, sum_of_powers.accuracy < 1e-5
@@ -171,7 +171,7 @@ def fit_terms(
 
 
 def _some_ages(horizon: float, density: int) -> FloatArray:
-    """Whole ages from 1 to the horizon, evenly spaced in their logs and closer towards the end."""
+    """Return whole ages from 1 to the horizon, evenly spaced in their logs, closer at the end."""
     steps = math.ceil(density * (1.0 + math.log(horizon))) + 1
     late = np.geomspace(max(1.0, horizon / 2.0), horizon, density)
     return np.unique(np.rint(np.append(np.geomspace(1.0, horizon, steps), late)))
@@ -236,8 +236,8 @@ def _level(
 ) -> tuple[FloatArray, FloatArray]:
     """Return rates and weights that nearly minimise the largest error; 0 steps keep the rates.
 
-    Lawson's method: emphasise the ages where the error is large, fit again, and keep the best. The
-    error of an age is replaced by the largest error between the two zeros of the error around it.
+    Lawson's method: emphasise the ages where the error is large, fit again, and keep the best fit.
+    The error of an age is replaced by the largest error between the two nearest zeros of the error.
     """
     smallest = math.inf
     for _ in range(LEVELLINGS):
@@ -247,7 +247,7 @@ def _level(
         largest = np.maximum.reduceat(np.abs(rest / emphasis), starts)
         if largest.max() < smallest:
             smallest, best = largest.max(), (rates, weights)
-        # `ROUNDING` prevents that rounding errors are levelled, and keeps every emphasis above 0.
+        # `ROUNDING` keeps rounding errors from being levelled, and every emphasis above 0.
         arcs = np.repeat(largest, np.diff(np.append(starts, len(ages)))) + ROUNDING
         emphasis = emphasis * np.sqrt(arcs / arcs.max())
         places = _gauss_newton(ages, target, emphasis, places, steps)

@@ -1,14 +1,14 @@
 """The loop that plays recurring outcomes a stage at a time, and its tables of radii.
 
-A loop asks for the radius of every arm at every stage. The radii of the paper are computed. Those
-of a mixture take longer, and depend on the clock, which can be any number: they are interpolated by
-a cubic through the four nearest points of a table, whose clocks grow by a fixed factor, with a
-relative error of about 1e-8.
+A loop asks for the radius of every arm at every stage. `computed` computes it. `by_clock` is faster
+for radii that depend only on the clock (an arm's total weight, which can be any number): a cubic
+through the four nearest points of a table interpolates them with a relative error of about 1e-8.
+The clocks of the table grow by a fixed factor.
 
-A *crowd* computes the sums of an arm's units. `EVERY_OUTCOME`, here, draws each outcome of each
-unit, so that the time of a stage is in proportion to the number of units; for the crowds of
-`crowds` it is not. Everything works on scalars and arrays that the caller owns, and allocates
-nothing.
+A *crowd* computes the sums of an arm's units. `EVERY_OUTCOME`, in this module, draws each outcome
+of each unit, so the time of a stage is proportional to the number of units. In the crowds of
+`crowds` the time does not depend on it. Everything works on scalars and arrays that the caller
+owns, and allocates nothing.
 """
 
 from __future__ import annotations

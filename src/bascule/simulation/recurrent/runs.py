@@ -1,9 +1,9 @@
 """Runs with recurring outcomes: every outcome drawn, or units kept as sums of powers.
 
-In worlds with trends, missing outcomes, heavy tails or related arrivals every outcome is drawn. A
-trend adds to all outcomes of a stage; `arrivals` shifts all outcomes of a unit by the value of the
-trend at its arrival. A unit is counted from its first outcome on, which is never missing; a unit's
-average is over the outcomes that came.
+In a world that is not steady, as with trends, missing outcomes or heavy tails, every outcome is
+drawn. A trend adds to all outcomes of a stage; `arrivals` shifts all outcomes of a unit by the
+value of the trend at its arrival. A unit is counted from its first outcome on, which is never
+missing; a unit's average is over the outcomes that came.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from bascule.simulation.worlds.world import Trend, World
 from bascule.theory import mean_path
 
 EngineName = Literal["fast", "plain"]
-"""How units are played: by sums of powers, or outcome by outcome."""
+"""How outcomes are drawn: "fast" in sums of outcomes or of powers, "plain" one by one."""
 
 UNSEEN = 1e-4
 """Maximum relative error of the spread of an arm's mean at the horizon: so small that only millions
@@ -139,11 +139,11 @@ class Fast(Plain):
         return np.array([nodes, weights, of_first * everywhere, scale])
 
     def accuracy(self, room: int) -> float:
-        """The largest relative error of a unit's variance, or clock, up to an age of `room`."""
+        """Return the largest relative error of a unit's variance or clock up to the age `room`."""
         return self._powers(room)[2]
 
     def find(self, radius_of: UnitRadius) -> Find:
-        """Return the radius: computed from the units, or read from a table by the clock."""
+        """Return the function that computes a radius from units, or looks it up by the clock."""
         return computed(radius_of) if self.weight is equal_weight else by_clock
 
     def radii(self, radius_of: UnitRadius, room: int, looks: int, level: float) -> FloatArray:
@@ -166,9 +166,9 @@ class Fast(Plain):
     def _accuracy_wanted(self, room: int) -> float:
         """Return an accuracy of the powers that hardly changes the spread of a mean at the horizon.
 
-        With n units of all ages the units' own means have the variance `sigma_unit**2 / n` in the
-        mean of their means, and the noise `sigma_noise**2 * log(n) / n**2`. With precisions as
-        weights the variance is one over the clock.
+        Take the mean of the averages of n units of all ages. To its variance the units' own means
+        contribute `sigma_unit**2 / n`, and the noise `sigma_noise**2 * log(n) / n**2`. With
+        precisions as weights, the variance is one over the clock.
         """
         if not self.even:
             return 2.0 * UNSEEN
@@ -180,7 +180,8 @@ class Fast(Plain):
     def _powers(self, room: int) -> tuple[tuple[float, ...], tuple[float, ...], float]:
         """Return nodes, weights and accuracy for `1 / age`, or for the growth of a unit's weight.
 
-        With few ages the weights need not be positive: a longer horizon costs no more terms.
+        At least `FEW_AGES + 1` ages are fitted: with fewer ages some weights could be negative, and
+        the longer horizon needs no more terms.
         """
         of_unit, of_noise = (spread**2 for spread in self._spreads)
         if of_noise == 0:
@@ -238,7 +239,7 @@ class UnitRuns(Runs):
         return int(min(self.cap, self.units_engine.room(expected)))
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
-        """Play some of the runs; with none, only compile."""
+        """Play `runs` runs from number `first_run` on; with 0 runs, only compile the loop."""
         control[WAITING] = 0
         self._play(self.room, first_run, runs, control)
         while control[ALIVE] and not control[STOP]:

@@ -1,7 +1,7 @@
 """Worlds that have a name: each turns a plain world into one in which something goes wrong.
 
-A new one is a function and a line in `NAMED`. Sizes depend on the spread of the outcomes and on the
-gap between the best means, so that a name means the same for every design.
+To add a world, write a function and list it in `NAMED`. Sizes depend on the spread of the outcomes
+and on the gap between the best means, so that a name means the same for every design.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WAIT = 200
 """Units in a batch, and the delay of an outcome in units."""
 
 PROMPT, LATE = 600, 3000
-"""Delays, in units, of the outcomes that come sooner and of those that come later."""
+"""Mean delays, in units, of the outcomes that come sooner and of those that come later."""
 
 ROOM = 0.8
 """Largest trend, as a fraction of the distance from the means to a limit of the outcomes."""
@@ -33,7 +33,7 @@ Maker = Callable[[World, float], World]
 
 
 def steady(world: World, spread: float) -> World:  # noqa: ARG001
-    """Nothing happens."""
+    """Nothing happens: the world is returned unchanged."""
     return world
 
 
@@ -53,7 +53,7 @@ def wave(world: World, spread: float) -> World:
 
 
 def change(world: World, spread: float) -> World:
-    """Early in the test, the best arm falls as far below the second best as it was above it."""
+    """Early in the test, the best mean falls by twice its distance to the second best."""
     means = world.start
     best = means.index(max(means))
     gap = min(rival_gaps(means)) or SMALLEST_GAP * spread

@@ -98,9 +98,9 @@ class Delay:
     - `kind`: "fixed", or "random", which is exponential.
     - `high_outcomes`: outcomes above the middle of the means take this many times as long.
     - `window`: an outcome that has not arrived after this many units counts as missing.
-    - `events`: for a fixed delay, which is a conversion window: the mean time from a unit's
-      assignment until its event is known; one number, or one for each arm. The time is exponential,
-      given that it is shorter than the delay. Rules with early signals use it.
+    - `events`: the mean time from a unit's assignment to its event, in units: one number, or one
+      for each arm. The delay must be fixed, as a conversion window is. Times are exponential with
+      this mean, given that they are shorter than the delay. Rules with early signals use events.
     - `event`: which of two outcomes, the "high" or the "low" one, is an event.
 
     >>> Delay(200, "random", high_outcomes=5).words
@@ -192,7 +192,7 @@ PARTS: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The conditions of a simulated test; with means alone, they are those that its design assumes.
+    """The conditions of a simulated test; a world of means alone is what a design assumes.
 
     - `means`: the mean of each arm, unless they follow from the noise.
     - `noise`: the distribution of outcomes; that of the design's outcome model if not given.
@@ -207,7 +207,7 @@ class World:
       of the trend at its arrival, in whatever arm it is. Outcomes then depend on the time of
       arrival.
     - `units_per_day`: how many units arrive a day. The simulation then includes the conversion
-      window, the minimum duration and the whole weeks of the design, and results have days.
+      window, the minimum duration and the whole weeks of the design, and its result has `days`.
 
     >>> World([0.0, 0.1], trend=Trend("fading", -0.5, 2000), batch=50).words
     'trend -0.5 exp(-t / 2000); batches of 50'
@@ -284,7 +284,7 @@ class World:
 
     @property
     def extras(self) -> tuple[str, ...]:
-        """The parts of the world that its design does not assume, each in words."""
+        """The parts of the world besides its means and units per day, each in words."""
         parts = [part.words for part in (self.noise, self.trend, self.change) if part is not None]
         if self.arrivals is not None:
             parts.append(f"units that arrive at t keep a {self.arrivals.words}")
@@ -401,7 +401,7 @@ class World:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that `from_dict` reads back."""
+        """Return the world as plain data that `from_dict` reads back."""
         data: dict[str, Any] = plain(asdict(self))
         return data
 

@@ -34,7 +34,7 @@ LONGER_TABLE = 4.0
 while the runs that outgrow the table are played again."""
 
 CHUNK = 1 << 22
-"""Number of runs started at a time; progress is reported between them."""
+"""Maximum number of runs started at a time; progress is reported when they have ended."""
 
 _DEVICE: ContextVar[Device] = ContextVar("device", default="cpu")
 
@@ -51,7 +51,7 @@ def use_device(device: Device) -> Iterator[None]:
 
 
 def current_device() -> Device:
-    """Return the device that `use_device` set."""
+    """Return the device that `use_device` set; "cpu" if it was not called."""
     return _DEVICE.get()
 
 
@@ -85,9 +85,9 @@ def play_on_gpu(
 ) -> Effort:
     """Play every run on the GPU, one thread per run; write results into the columns of `played`.
 
-    Normals are drawn in single precision, and the sum of an arm's outcomes in a block is drawn at
-    once. With the `precision` "double" the same numbers are drawn as on a CPU. Everything else is
-    computed in double precision.
+    With the `precision` "single", normals are drawn in single precision, and the outcomes of an arm
+    in a block are drawn as one sum if the rule needs no more. With "double", the same numbers are
+    drawn as on a CPU. Everything else is computed in double precision.
     """
     draws, by_sums = played.draws, False
     if precision == "single":
@@ -124,7 +124,8 @@ def _launch(
     """Play the runs with the given numbers, and write their results into columns.
 
     Return the units of each run, the seconds until the kernel was started, and the seconds for
-    which it ran.
+    which it ran. The units are negative for a run that outgrew the table of radii; an `endless`
+    kernel computes radii and needs no table.
     """
     from numba import cuda
 
@@ -158,7 +159,7 @@ def _finish(
 ) -> tuple[IntArray, float, float]:
     """Play again, from the start and without a table of radii, the runs that outgrew the table.
 
-    The result is as that of `_launch`.
+    Return the same values as `_launch`.
     """
     arms, count = played.arms, len(unfinished)
     again = (np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count * arms, np.int64))

@@ -70,7 +70,7 @@ def available_threads() -> int:
 
 
 def play_all(played: Runs, runs: int, threads: int, progress: Progress | None = None) -> Effort:
-    """Play every run on `threads` threads."""
+    """Play every run on `threads` threads; return the simulated units and the seconds."""
     with naming_rule(played.label):
         try:
             return _play_all(played, runs, threads, progress)

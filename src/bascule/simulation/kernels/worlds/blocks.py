@@ -2,13 +2,12 @@
 
 A block is added to the statistics when all of its outcomes have come or are known to be missing,
 and in the order of the blocks, even if a later one is complete before. A block with missing
-outcomes counts with those that it has. The next block depends on the blocks that were added so far.
-Open blocks and their units wait in rings, whose length is a power of two. No unit is assigned while
-the cap leaves no room for a batch, or while the units under way suffice for the horizon: the test
-waits for their outcomes, and time goes on as if units were assigned. A rule that uses early signals
-also depends on the events of open blocks that are known so far. A guardrail counts when the unit
-does, or after its own window if that is shorter (`worlds.ring`). `core.course` has what ends a
-test, and when.
+outcomes counts with its other outcomes. The next block depends on the blocks added so far. Open
+blocks and their units wait in rings, whose length is a power of two. No unit is assigned while the
+cap leaves no room for a batch, or while the units under way suffice for the horizon: the test waits
+for their outcomes, and time goes on as if units were assigned. A rule that uses early signals also
+depends on the events of open blocks that are known so far. A guardrail counts when the unit does,
+or after its own window if that is shorter (`worlds.ring`). `core.course` decides when a test ends.
 """
 
 from __future__ import annotations
@@ -116,8 +115,8 @@ def build(
 ) -> Kernel:  # fmt: skip
     """Build the loop for one kind of evidence, and for guardrails with the given kinds.
 
-    A loop that does not adjust outcomes, or has no signals, guardrails or fronts, takes None in
-    their place.
+    A loop without covariates, early signals, guardrails or fronts is called with None as the
+    argument for them.
     """
     (draw, mean_and_gap, arrival), adjusts, signals, ahead_too = compiled_for
     start, choose, begin, may_begin, fold = course[:5]

@@ -6,9 +6,9 @@ each unit, the next one that is due at the same time. Both are rings; their leng
 two, so that their indexes are quick to compute.
 
 An even split (alpha = infinity) chooses arms by the numbers of assigned units, and compares
-complete rounds: the outcomes of a round are shown together, when the last of them is known and
-after those of the rounds before; a round with a missing outcome is left out. So all active arms
-have shown equally much, and the order of the rounds says nothing about their outcomes.
+complete rounds. The outcomes of a round are shown together, as soon as all of them and all earlier
+rounds are known; a round with a missing outcome is left out. So all active arms have the same
+number of outcomes, and the order of the rounds says nothing about their outcomes.
 """
 
 from __future__ import annotations
@@ -63,10 +63,11 @@ EMPTY = -1
 
 
 def next_in_line(scores: FloatArray, arms: int, assigned: FloatArray) -> int:
-    """Return the arm with the highest score, or if some arms have no interval yet, one of these.
+    """Return the arm with the highest score, or an arm without an interval if there is one.
 
-    It is the one with the fewest units; all numbers below `FIRST_UNITS` count alike. Nothing is
-    known of these arms while their first outcomes are under way, so they share the units.
+    Of several arms without an interval, the one with the fewest units is returned; all numbers
+    below `FIRST_UNITS` count alike. Nothing is known of these arms while their first outcomes are
+    under way, so they share the units.
     """
     best = highest(scores, arms)
     if scores[best] == math.inf:

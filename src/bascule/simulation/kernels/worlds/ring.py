@@ -33,9 +33,12 @@ blocks of its batch follow."""
 
 
 class Dealt(NamedTuple):
-    """Numbers of a run: units so far, time of the latest one, when all is known, blocks to follow.
+    """Numbers that describe how far a run has come.
 
-    The last number is that of the blocks of the batch after the open one.
+    - `units`: the number of units so far.
+    - `latest`: the time after which the last of them came.
+    - `ready`: the time when all their outcomes are known.
+    - `left`: the number of blocks of the batch that follow the open block.
     """
 
     units: int
@@ -45,7 +48,7 @@ class Dealt(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Numbers of the open block: units that have come, its size, and the blocks before it."""
+    """State of the open block: `taken` of `size` units have come, after `opened` earlier blocks."""
 
     taken: int
     size: int
@@ -60,7 +63,7 @@ class Ring(NamedTuple):
     values: FloatArray
     """The outcomes of each unit: a row for the primary metric and one for each guardrail."""
     blocks: IntArray
-    """A row for each block."""
+    """A row for each block, with the columns above."""
     pending_clocks: FloatArray
     """For each pair of arms, the amount that the blocks under way will add to its clock."""
 
@@ -109,7 +112,7 @@ def close_block(blocks: IntArray, at: int, dealt: Dealt) -> None:
 def strike(
     ring: Ring, slots: IntArray, sizes: FloatArray, removed: IntArray, place: Place, dealt: Dealt
 ) -> tuple[int, int]:
-    """Remove arms from the rest of a batch, and close its open block if that completes it.
+    """Remove arms from the rest of a batch, and close the open block if no unit of it is left.
 
     Return the new size of the open block, and the number of blocks that were opened so far.
     """
@@ -129,7 +132,11 @@ def strike(
 
 
 def concluding(course: Course, guarded: bool) -> Any:
-    """Return `conclude` of a course, followed by `strike` if it has removed an arm."""
+    """Return a function that judges a test and, if this removes an arm, calls `strike`.
+
+    It returns the winner, why the test ended, the size of the open block, and the number of blocks
+    opened so far.
+    """
 
     def conclude(
         test: FloatArray, marks: IntArray, arms: FloatArray, pairs: FloatArray, rails: Any,
@@ -152,11 +159,11 @@ def concluding(course: Course, guarded: bool) -> Any:
 
 
 class Fronts(NamedTuple):
-    """Groups of guardrails, each with one window; `folded` belongs to one thread.
+    """The fronts of a design: groups of guardrails whose window is shorter than the primary one.
 
-    `waits` has, for each front, the number of units that are assigned until a unit counts in it;
-    `of_rails` has the front of each guardrail (-1 if it counts with the primary metric); `folded`
-    has the number of blocks that have counted in each front.
+    - `waits`: for each front, the number of units that are assigned until a unit counts in it.
+    - `of_rails`: the front of each guardrail; -1 if the guardrail counts with the primary metric.
+    - `folded`: the number of blocks that have counted in each front; every thread has its own.
     """
 
     waits: IntArray
@@ -165,7 +172,7 @@ class Fronts(NamedTuple):
 
 
 def fronts_of(design: Design, world: World) -> Fronts:
-    """Return the fronts of a design in a world that includes its window."""
+    """Return the fronts of a design; there are none if the world has no `units_per_day`."""
     by_wait = ahead(design) if world.units_per_day is not None else {}
     places = [place for place, metric in enumerate(design.metrics) if metric.is_guardrail]
     of_rails = np.full(len(places), -1)
@@ -187,7 +194,7 @@ def due_in(fronts: Fronts, front: int, ring: Ring, opened: int, world: FloatArra
 
 
 def next_due(fronts: Fronts, ring: Ring, opened: int, world: FloatArray) -> float:
-    """Return the time when the next block counts in any front."""
+    """Return the time when the next block counts in any front; infinity if none is under way."""
     first = math.inf
     for front in range(fronts.waits.size):
         first = min(first, due_in(fronts, front, ring, opened, world))

@@ -20,7 +20,7 @@ from bascule.core.types import FloatArray, IntArray
 from bascule.simulation.worlds.world import Delay
 
 OFF, AUTO, ALWAYS = range(3)
-"""How a rule uses early signals."""
+"""How a rule uses early signals: not at all, unless delays are found to differ, or always."""
 
 MODES = {None: OFF, "auto": AUTO, "always": ALWAYS}
 
@@ -34,12 +34,20 @@ NOTHING = -1
 class Early(NamedTuple):
     """Early signals: how the rule uses them, their sums, and the events that are not known yet.
 
-    `mode` is how the rule uses them, `slack` by how much delays may differ, `event` which outcome
-    is an event, `sign` whether events are good or bad, and `lags` the mean delay of events in each
-    arm. `sums` are those of the pairs, `seen` is a scratch array, `dealt` has the units of each arm
-    in each block, and `delays` are those of matured events. `heads` has, for each moment, the first
-    unit whose event is known then, `nexts` the one after each unit, `blocks` the block of each,
-    `waits` how long it took, and `closes` when the window of each unit closes.
+    - `mode`: how the rule uses early signals.
+    - `slack`: by how much delays may differ.
+    - `event`: the outcome that is an event, 0 or 1.
+    - `sign`: 1 if events are good, -1 if they are bad.
+    - `lags`: the mean delay of events in each arm.
+    - `sums`: the sums of events, a row for each pair of arms.
+    - `seen`: a scratch array.
+    - `dealt`: the units of each arm in each block.
+    - `delays`: the sums of the delays of matured events, a row for each arm.
+    - `heads`: for each time, the first unit whose event becomes known then.
+    - `nexts`: for each unit, the next unit whose event becomes known at the same time.
+    - `blocks`: the block of each unit.
+    - `waits`: the delay of each unit's event.
+    - `closes`: when the window of each unit closes.
     """
 
     mode: int
@@ -98,7 +106,7 @@ def clear_signals(early: Early) -> None:
 
 
 def expect_event(early: Early, unit: int, block: int, known: int, wait: float) -> None:
-    """Schedule the event of a unit for the time `known`, when it becomes known."""
+    """Schedule the event of a unit for the time `known`, at which the event becomes known."""
     turn = early.heads.size - 1
     early.nexts[unit & turn] = early.heads[known & turn]
     early.heads[known & turn] = unit
@@ -126,5 +134,5 @@ def add_delay(early: Early, unit: int, arm: int, window: float) -> None:
 
 
 def judged(early: Early, arms: FloatArray, count: int) -> int:
-    """Return whether the delays of events are considered alike in all arms."""
+    """Return whether delays of events are `ALIKE` in all arms, `DIFFERENT`, or still `UNKNOWN`."""
     return ALIKE if early.mode == ALWAYS else judge_delays(early.delays, arms, count, early.slack)

@@ -1,7 +1,7 @@
 """One unit in a world: its mean, its outcome, and when the outcome is known.
 
-A world is a flat array of numbers here, under the names below; `world_numbers` writes it. The loops
-of `worlds.intervals` and `worlds.blocks` call these functions.
+Here a world is a flat array of numbers, at the indices named below; `world_numbers` writes it. The
+loops of `worlds.intervals` and `worlds.blocks` call these functions.
 """
 
 from __future__ import annotations
@@ -208,9 +208,9 @@ def units_of(world: World) -> UnitSteps:
 
 
 def event_at(streams: WordArray, world: FloatArray, lag: float, time: int) -> tuple[int, float]:
-    """Draw when the event of a unit assigned at `time` is known, and how long it took.
+    """Draw when the event of a unit assigned at `time` is known, and how long the event took.
 
-    The delay is exponential with this mean, given that it is shorter than the window.
+    The delay is exponential with the mean `lag`, given that it is shorter than the window.
     """
     window = world[LAG]
     within = -math.expm1(-window / lag)
