@@ -109,10 +109,7 @@ class GuardedRuns:
         return float(np.mean((self.removed & ~harmful).any(axis=1)))
 
     def to_dict(self, winner: IntArray) -> dict[str, Any]:
-        """Return the summary as plain data: two kinds of shares of the runs, and a number of runs.
-
-        `false_removals` and `shipped_beyond_margin` are shares, `ended_by_harm` is a number.
-        """
+        """Return plain data: shares of the runs, and in `ended_by_harm` a number of runs."""
         return {
             "false_removals": self.false_removals,
             "ended_by_harm": int(self.by_harm.sum()),

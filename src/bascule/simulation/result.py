@@ -58,31 +58,33 @@ class Estimate:
 class Simulation(Reported):
     """The runs of one design in one world.
 
-    Four columns have a row for each run. `winner` is the index of an arm, -1 for undecided, or -2
-    for no difference that matters. `decision_time` is a number of units that have arrived, or of
-    stages if all units are there from the start. `regret` is in outcome units, compared with giving
-    every unit the arm that was best at its time. `units` has a column for each arm. A run that
-    reached the cap counts with the units and the regret that it had then; its time includes the
-    wait for outcomes under way.
-
-    With `Recurrent` outcomes, `engine` says how the units were played, and `accuracy` is the
-    largest relative error of variances; it is 0 if every outcome was drawn. `guarded` says what
-    guardrails did, if the design has other metrics.
+    The arrays have a row for each run. A run that reached the cap counts with the units and the
+    regret that it had then; its time includes the wait for outcomes under way.
     """
 
     design: Design
     world: World
     seed: int
     winner: IntArray
+    """Index of the winner; -1 for undecided, -2 for no difference that matters."""
     decision_time: IntArray
+    """Number of units that had arrived; of stages, if all units are there from the start."""
     regret: FloatArray
+    """Loss in outcome units, compared with giving every unit the arm that was best at its time."""
     units: IntArray
+    """Number of units of each arm, with a column for each arm."""
     steps: int
+    """Number of simulated units in all runs."""
     seconds: float
+    """Seconds that the simulation took, without the time for compiling."""
     compile_seconds: float
+    """Seconds that compiling took."""
     engine: EngineName | None = None
+    """How outcomes were drawn; None if no engine was named and outcomes do not recur."""
     accuracy: float = 0.0
+    """Largest relative error of variances with `Recurrent` outcomes; 0 if all were drawn."""
     guarded: GuardedRuns | None = None
+    """What guardrails did; None if the design has no other metrics."""
 
     @classmethod
     def of(cls, task: Task, columns: PlayedColumns, seconds: float) -> Simulation:

@@ -1,12 +1,14 @@
 """Proven bounds, predictions, and constants of the paper with its errors corrected.
 
-- `bounds`: our proof: decision time and regret that hold with probability 1 - error
-- `published_bounds`: the paper's exact theorems, corrected and solved numerically
-- `predict`: the expected time and regret; `mean_path`: the same without noise, for any number of
-  arms
+- `bounds`: upper bounds on decision time and regret by our own proof, which hold with probability
+  1 - error
+- `published_bounds`: the same by the paper's exact theorems, corrected and solved numerically
+- `predict`: the expected decision time and regret of a design in blocks
+- `mean_path`: decision time and regret without noise, for rules that compare intervals
 - `oracle_information`, `least_regret`: lower bounds for any rule
 - `c_alpha`, `sharper_c_alpha`: the constant of the regret bound, the paper's and ours
-- `delta_tilde`, `corollary_delta`, `peel`, `level_for`: between nominal delta and proven error
+- `delta_tilde`, `corollary_delta`, `peel`, `level_for`: the error that is proven for a nominal
+  delta or level, and the delta or level for which an error is proven
 
 The slips of the paper, with the reading taken here, are listed in docs/research/slips.md.
 """

@@ -75,7 +75,8 @@ class Bounds:
     `design.calibration.guarantee` says how well founded this is; with an error of 1 the bounds
     promise nothing.
 
-    `units` holds the best arm first and then the others in the order in which their gaps came.
+    `units` bounds the units of each arm: the best arm first, then the others in the order in which
+    their gaps were given.
     """
 
     decision_time: float
@@ -89,7 +90,7 @@ Theorems = dict[str, Callable[[Design, Any, tuple[float, ...]], Bounds]]
 
 
 def c_alpha(alpha: float) -> float:
-    """The paper's constant in the regret of UCB_alpha: 1 at alpha = 1, 4 at infinity.
+    """Return the paper's constant in the regret of UCB_alpha: 1 at alpha = 1, 4 at infinity.
 
     >>> c_alpha(1.0), c_alpha(float("inf"))
     (1.0, 4.0)
@@ -102,7 +103,7 @@ def c_alpha(alpha: float) -> float:
 
 
 def sharper_c_alpha(alpha: float) -> float:
-    """Our constant in the regret of UCB_alpha: `4 alpha^2 / (alpha + 1)^2`, from 1 up to 4.
+    """Return our constant in the regret of UCB_alpha, `4 alpha^2 / (alpha + 1)^2`: from 1 to 4.
 
     >>> sharper_c_alpha(1.0), sharper_c_alpha(3.0)
     (1.0, 2.25)
@@ -310,9 +311,9 @@ ZETA_THREE_HALVES = 2.6123753486854883
 
 
 def corollary(level: float) -> float:
-    """Return the bound of the paper's corollary on the probability that `calibration.peel` bounds.
+    """Return the bound of the paper's corollary on the probability for which `peel` has our bound.
 
-    Each of its two forms counts only where its proof allows it.
+    The corollary has two forms; each one is used only at levels for which its proof holds.
 
     >>> round(corollary(2e-4), 3)
     0.025

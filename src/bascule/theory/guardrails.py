@@ -38,9 +38,10 @@ def metric_spread(metric: Metric) -> float | None:
 def units_within_margin(design: Design, metric: Metric) -> float | None:
     """Return the mean units until a guardrail shows that an unchanged arm is within its margin.
 
-    It errs on the high side. It holds for tilted blocks at full tilt, for the leading arm and the
-    control; bets take about as long as if outcomes were normal with the same spread. It is None if
-    nothing is known.
+    The number includes the units of the arm and of the control, one of which leads at full tilt. It
+    is rather too high. Bets are assumed to take as long as if outcomes were normal with the same
+    spread. The result is None if the spread is unknown, if the metric has no margin, or if its arms
+    are not compared in blocks.
 
     >>> import bascule as bs
     >>> speed = bs.Metric("speed", bs.Gaussian(1), margin=0.5)

@@ -49,8 +49,9 @@ def least_regret(
 ) -> float:
     """Return the least regret of any rule that decides within `time` units on average.
 
-    `gaps` has a number for each arm but the best. It is nan if no rule can decide as soon as that.
-    With two arms it is `(D / 2) (T - sqrt(T^2 - 4 h T))`, h the least information.
+    `gaps` has a number for each arm but the best. The result is nan if no rule can decide as soon
+    as that. With two arms it is `(D / 2) (T - sqrt(T^2 - 4 h T))`, where D is the gap, T the time
+    and h the `oracle_information`.
 
     >>> round(least_regret([0.1], 1.0, 0.05, 4000.0), 1)
     73.4
@@ -75,7 +76,9 @@ def least_regret(
 
 
 def spread_between(means: Sequence[float], outcome: Outcome) -> float:
-    """Return the spread of an outcome of the two best arms that the outcome model implies.
+    """Return the standard deviation of outcomes of the two arms with the highest means.
+
+    It is the root of the average of both variances, which the outcome model has to imply.
 
     >>> import bascule as bs
     >>> round(spread_between([0.05, 0.06], bs.Bernoulli()), 3)

@@ -84,7 +84,9 @@ def clock_until(age: float, outcome: Outcome) -> float:
 
 
 def widest_radius(design: Design, units: float, look: int = 1) -> float:
-    """Return the largest possible radius of an arm: that of units with the fewest outcomes.
+    """Return the largest possible radius of an arm with `units` units, at a planned look.
+
+    The radius is largest if the units have given as few outcomes as possible. Looks count from 1.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.UCB(2), delta=0.05)

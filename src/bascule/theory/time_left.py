@@ -1,7 +1,7 @@
 """Estimate the remaining time of a test by a range that contains it in most cases.
 
-The lead of an arm, in standard errors of its difference, is a walk with drift. The drift is
-estimated by the test so far with the same standard error: the range takes this into account, so it
+The lead of an arm, in standard errors of its difference, is a walk with drift. The test so far
+gives only an estimate of the drift. The range takes the error of this estimate into account, so it
 is wide at first. docs/research/prediction.md derives it.
 """
 
@@ -35,13 +35,17 @@ def growth_range(
 ) -> tuple[float, float, float] | None:
     """Return a range for the relative growth of a test's information from now until its end.
 
-    It is a lower bound, the median and an upper bound.
+    The range is a lower bound, the median and an upper bound, as multiples of the present
+    information.
 
     `lead` and `line` are the present lead and the lead that wins, in standard errors. A `flat` line
-    is constant for the total, as in a test with a horizon; others rise by the law of the iterated
-    logarithm. The test ends when its information has grown by `most` times the present one, or
-    sooner, if the probability to win by then at the planned lead, `futile[0]` standard errors, is
-    below `futile[1]`. The result is None if the end is too far away for a range.
+    is constant for the total, as in a test with a horizon. Any other line rises like the boundary
+    of a normal mixture: after a growth of u it is at `sqrt((1 + u) (line^2 + log(1 + u)))`.
+
+    The test ends at the latest when its information has grown by `most`. It ends sooner if it is
+    futile: if the probability of winning by then at the planned effect, whose lead would now be
+    `futile[0]` standard errors, is below `futile[1]`. The result is None if no positive line is
+    known, or if the end is too far away for a range.
 
     >>> low, median, high = growth_range(2.0, 2.5, flat=True, most=1.0)
     >>> 0.0 < low < median < high <= 1.0

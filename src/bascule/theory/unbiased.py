@@ -1,9 +1,10 @@
 """Median-unbiased estimate of a difference after a test that may have ended early.
 
-A test that ends when the difference is large enough shows it too large on average. The
-median-unbiased estimate is the difference at which a test ends, with probability one half, at least
-as well for the leading arm as this test: decided as soon, or else open or futile no sooner.
-docs/research/ends.md has the order of the ends and the proof.
+A test that ends when the difference is large enough overestimates the difference on average. The
+ends of tests are ordered by how good they are for the leading arm: a decision for it is better than
+any other end, an early one better than a late one, and of futile tests the later is better. The
+median-unbiased estimate is the difference at which, with probability one half, a test ends at least
+as well for the leading arm as this test. docs/research/ends.md has the order and the proof.
 """
 
 from __future__ import annotations
@@ -47,9 +48,10 @@ def unbiased_difference(
 ) -> float | None:
     """Return the median-unbiased estimate of the difference of treatment and control.
 
-    `is_over` says that the test has ended, by a limit on its units or its time if not by its plan.
-    The estimate is None while these two arms are undecided and the test goes on, if outcomes do not
-    vary, for rules that do not compare arms in blocks, and for evidence that theory does not know.
+    `is_over` says that the test has ended, for example by a limit on its units or its time; an end
+    by its plan is noticed anyway. The estimate is None while these two arms are undecided and the
+    test goes on, if one of them was dropped before they were decided, if outcomes do not vary, for
+    rules that do not compare arms in blocks, and for evidence that theory does not know.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(1, effect=0.5, power=0.9))
@@ -80,8 +82,8 @@ def unbiased_difference(
         shared = evidence.shared(arms, procedure.arms, params)
         left = evidence.remaining(pair, mine, theirs, shared, 0.0, params)
         horizon = pair[CLOCK] + max(0.0, left)
-        # If the spread is estimated, the boundary is higher than planned: by the last block, and by
-        # the allowance for skewness. A futile test had that boundary ahead of it.
+        # If the spread is estimated, the last block and an allowance for skewness make the boundary
+        # higher than planned. A futile test was judged by this higher boundary.
         if procedure.outcome.estimated and params.futility > 0.0 and left > 0.0 and not decided:
             sign = math.copysign(1.0, pair[TOTAL])
             standard, room = evidence.outlook(pair, mine, theirs, sign, shared, params)
@@ -114,8 +116,8 @@ def _drift(
 ) -> float:
     """Return the drift at which half of all tests end at least as well for the leader as this one.
 
-    The boundary of a decision passes through the point at which it was reached. `height` is the
-    height of the boundary at another end, or 0 if it is that of the plan.
+    If the test was decided, the boundary passes through the point of the decision. Otherwise
+    `height` is the height of the boundary, or 0 for its planned height.
     """
     limits = NO_LIMITS
     if math.isinf(horizon):
@@ -146,7 +148,7 @@ def _drift(
 def ends_ahead(
     drift: float, total: float, clock: float, line: Line, limits: PassageLimits
 ) -> float:
-    """Return the probability to cross `line` by `clock`, or to be open then at `total` or above.
+    """Return the probability that a path crosses `line` by `clock`, or is at `total` or above then.
 
     Paths that have become futile count as not ahead. The last step of the passage is at `clock`:
     there the line falls to `total`, so that no path is left inside.

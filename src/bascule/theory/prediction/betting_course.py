@@ -1,7 +1,7 @@
 """Predict tests in blocks that are decided by bets, from the random walk of block differences.
 
 The wealth of the bets nearly follows from the sum of the differences, so bets have a boundary too,
-and the walk has a first passage. docs/research/prediction.md.
+and the walk has a first passage. docs/research/prediction.md derives this.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from bascule.core.types import FloatArray, IntArray
 from bascule.theory.prediction.passage import Line
 
 STRIDES = (2.5, 1.0)
-"""Step lengths of the rounds of a prediction. The first one only finds the typical size of a block,
-for which one round with long steps is enough."""
+"""Step lengths of the two rounds of a prediction. The first round only finds the typical size of a
+block, for which long steps are enough."""
 
 BLOCKS = np.geomspace(1.0, 1e10, 300)
 LOG_BLOCKS = np.log(BLOCKS)
@@ -34,7 +34,8 @@ MOST_ROUNDS = 200
 """Maximum number of steps in the search for the tilt with mean difference 0, more than needed."""
 
 LEAST = 1e-9
-"""Smallest noise of outcomes, and smallest distance of the better mean to 1 and the worse to 0."""
+"""Smallest noise of outcomes, and smallest distance of the better mean from 1 and the worse mean
+from 0."""
 
 
 Law = tuple[FloatArray, FloatArray]
@@ -45,7 +46,8 @@ Law = tuple[FloatArray, FloatArray]
 class Outcomes:
     """Distribution of a block's difference, by the leader's units per unit of the other arm.
 
-    `law` takes whole units; `spread`, the standard deviation of all outcomes, any number of them.
+    `law` returns the distribution for a whole number of units. `spread` returns the standard
+    deviation of all outcomes, for any number of units.
     """
 
     law: Callable[[int], Law]
@@ -99,9 +101,10 @@ def bell(gap: float, noise: float) -> Outcomes:
 class Walk:
     """The random walk that approximates bets on a pair of arms, if all blocks have the same size.
 
-    `mean` is the mean of a block's difference, and `deviation` the spread of an outcome with as
-    much noise; `boundary` is the total at which bets have won enough, in deviations. The rule sees
-    a lead that is `scale` times the standardised one.
+    - `mean`: the mean of a block's difference.
+    - `deviation`: the standard deviation of one outcome that gives differences as much noise.
+    - `boundary`: the total at which the bets have won enough, in deviations.
+    - `scale`: the lead that the rule sees, divided by the standardised lead.
     """
 
     mean: float

@@ -108,8 +108,8 @@ def assumed_variance(procedure: BlockProcedure, spread: float) -> float:
     """Return the variance from which the horizon is computed, given the spread of the outcomes.
 
     It is at least the smallest variance that bets can follow: outcomes that vary little within
-    their limits have a later horizon. If no variance was planned, it starts with the largest
-    possible variance, which counts for less as the test goes on.
+    their limits have a later horizon. If no variance was planned, the test starts with the largest
+    possible variance, which counts for less as outcomes come in.
     """
     outcome, params, horizon = procedure.outcome, procedure.params, procedure.horizon
     if horizon is None or not outcome.limited:

@@ -34,8 +34,9 @@ def shares_of(tilt: float, share: Share = units_of_leader) -> FloatArray:
 def pace_of_blocks(drift: float, block: float, shares: FloatArray, scale: float = 1.0) -> Pace:
     """Return a function for the units of each of two arms per unit of a pair's information.
 
-    A pair gains a clock of h for (1 + r) h units of the leader and (1 + 1/r) h of the other. The
-    lead in the rule is `scale` times the standardised lead.
+    With r units of the leader per unit of the other arm, a pair gains information h for (1 + r) h
+    units of the leader and (1 + 1/r) h of the other. The lead that the rule sees is `scale` times
+    the standardised lead.
 
     >>> even = pace_of_blocks(0.1, 0.5, shares_of(1.0))
     >>> even(np.array([10.0]))[0, :, 0].tolist()
@@ -69,13 +70,13 @@ class BlockTest(NamedTuple):
     stride: float
     """Length of the steps of the prediction, as a multiple of the usual one."""
     scale: float = 1.0
-    """The factor by which the rule overestimates a lead."""
+    """The lead that the rule sees, divided by the standardised lead."""
 
 
 def two_arms(test: BlockTest) -> Prediction | None:
     """Return the prediction for a test of two arms in blocks; None if too many tests never end.
 
-    A test begins with one even block, and half of the last one lies beyond the boundary.
+    A test begins with one even block. On average half of its last block lies beyond the boundary.
     """
     gaps, line, shares, batch, limits, stride, scale = test
     if limits.units < 2.0 * batch:

@@ -39,7 +39,7 @@ LONGEST = 1e16
 class Pairs:
     """All pairs of arms, each listed once: pair i compares arm `one[i]` with arm `other[i]`.
 
-    `rivals` lists the rivals of each arm, and `place` the index of its pair with each of them.
+    `rivals` has the rivals of each arm, and `place` the index of the arm's pair with each rival.
     """
 
     one: NDArray[np.int64]

@@ -100,8 +100,9 @@ class Passage:
     """The distribution of the first passage of a random walk out of a corridor, step by step.
 
     `above` and `below` have the probability of leaving through each side by a clock but not by the
-    one before it, and `futile` that of ending there without a decision; `spent` and `wasted` are
-    the units that such walks have used, times their probability.
+    one before it, and `futile` the probability of ending in that step without a decision. `spent`
+    has the units of each arm in walks that leave in a step, times their probability; `wasted` has
+    the same for walks that end without a decision.
     """
 
     clocks: FloatArray
@@ -218,7 +219,7 @@ def _capped(law: FloatArray, paid: FloatArray, limit: float) -> tuple[FloatArray
 
 
 def _passage(rows: FloatArray, kinds: int, limits: PassageLimits) -> Passage:
-    """Return the passage that rows describe, cut at the limit of the information if it has one."""
+    """Return the passage that rows describe, cut at the limit of the information, if any."""
     clocks, above, below, inside = rows[:, :4].T
     held, decided, undecided = np.split(rows[:, 4:], [kinds, 2 * kinds + 1], axis=1)
     if clocks[-1] >= limits.clock:

@@ -1,6 +1,6 @@
 """Predict the duration and the regret of a test, with its noise or on the path without noise.
 
-Tests in blocks are predicted: two arms by a first passage, more of them by a coarse simulation of a
+Tests in blocks are predicted: two arms by a first passage, more arms by a coarse simulation of a
 few paths in long steps. Everything else has to be simulated; for rules that compare intervals,
 `mean_path` estimates roughly how long a test takes. docs/research/prediction.md derives this, and
 compares it with simulations.

@@ -14,8 +14,9 @@ class Prediction:
     """A prediction without guarantee: expected units of each arm, the best first, and its gaps.
 
     `course` has pairs of a number of units and the probability of a decision by then; it is empty
-    if only the mean path is known. `open_until` are the units at which a test that is still
-    undecided ends, and `wrong` is the probability of a wrong decision, or nan if it is unknown.
+    if only the mean path is known. `open_until` is the mean number of units at which tests without
+    a decision end, infinite if there are none. `wrong` is the probability of a wrong decision, or
+    nan if it is unknown.
     """
 
     units: tuple[float, ...]
@@ -42,7 +43,10 @@ class Prediction:
         return float(np.interp(units, times, decided, left=0.0))
 
     def time_until(self, share: float) -> float:
-        """Return the number of units by which this share of tests is decided; nan if unknown."""
+        """Return the number of units by which this share of tests is decided; nan if unknown.
+
+        It is infinite if some tests end undecided and fewer than this share are ever decided.
+        """
         if not self.course:
             return math.nan
         times, decided = zip(*self.course, strict=True)
@@ -57,8 +61,8 @@ class Prediction:
 class PredictionRequest(NamedTuple):
     """Input of a prediction: the gaps of the arms below the best, and facts about their outcomes.
 
-    `best` is the mean of the best arm, `noise` the actual spread of the outcomes, and `cap` the
-    number of units at which a test ends.
+    `best` is the mean of the best arm, `noise` the actual spread of the outcomes, `cap` the number
+    of units at which a test ends, and `stride` the length of steps as a multiple of the usual one.
     """
 
     gaps: tuple[float, ...]

@@ -2,8 +2,8 @@
 
 While UCB_alpha runs it keeps all indices level, and it stops when the leader's interval parts from
 its nearest rival's. Both conditions fix every radius, and a radius fixes the units that reach it
-(docs/research/prediction.md). Tilted blocks are decided at the clock at which a straight total has
-evidence enough.
+(docs/research/prediction.md). Tilted blocks are decided at the clock at which a total that grows in
+a straight line is enough evidence.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def rounds_to_win(best: float, rival: float, threshold: float) -> float:
 
 
 def rounds_at_best(difference: float, threshold: float) -> float:
-    """Return the number of equal blocks after which bets win a log wealth of `threshold`.
+    """Return the number of blocks, all with this difference, until bets have the log wealth.
 
     >>> round(rounds_at_best(0.01, math.log(20.0)))
     304
