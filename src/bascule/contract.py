@@ -45,21 +45,21 @@ DRAWS = 400
 """Number of outcomes of an arm that are drawn and compared with their model."""
 
 TIE_ERROR, EXCESS, TOLERANCE = 0.2, 0.5, 3.0
-"""The stated error in played ties, the relative excess over it that has to be detected, and by how
-many standard errors the share of wrong runs may exceed it."""
+"""The stated error of tied runs; the relative excess over that error which has to be detected; and
+by how many standard errors the share of wrong runs may exceed the stated error."""
 
 TIE_UNITS, FEW_UNITS, STAGE_UNITS = 20_000, 1_000, 300
-"""Maximum numbers of units of a tied run: with a compiled loop; step by step, or with each outcome
-model in turn; and for rules that count stages."""
+"""Maximum numbers of units of a tied run: for rules with a compiled loop; for other rules, and for
+`check_rule`; and for rules that count stages."""
 
 SPREADS = (0.02, 1.0, 50.0)
-"""Values tried for the spread of outcome models that have it as a parameter."""
+"""Values tried for the spread of outcome models with a spread parameter."""
 
 LEAST_DAYS = 2.0
 """Minimum number of days of the planned test."""
 
 PLACES = (0.05, 0.5)
-"""Means tried for outcome models without a spread parameter, as fractions of their range."""
+"""Means of the worse arm for outcome models without a spread parameter, as parts of their range."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,8 @@ class Unstated(Outcome):
 def runs_to_see(error: float) -> int:
     """Return how many tied runs reveal an error rate of 1.5 times the stated error.
 
-    With so many runs 1 and 1.5 times the stated error are three standard errors of each apart.
+    With that many runs, the same share is three standard errors above the stated error and three
+    standard errors below 1.5 times the stated error.
 
     >>> runs_to_see(0.2), runs_to_see(0.05)
     (663, 3337)
@@ -95,8 +96,8 @@ def check_contract(design: Design, means: Sequence[float], seed: int = 1) -> tup
     """Run a design through every check and return the names of the checks that applied.
 
     `means` are means of the arms with a clear best one. AssertionError says which promise of the
-    contract does not hold. Ties are played at an error of 20 %, 663 times for 20,000 units each:
-    enough to detect that an arm wins one and a half times as often as stated.
+    contract does not hold. Ties are played at an error of 20 %, in 663 runs of at most 20,000 units
+    each: enough to detect that an arm wins one and a half times as often as stated.
     """
     return check_design(design, means, seed) + check_rule(design, seed)
 
@@ -119,7 +120,7 @@ def check_rule(design: Design, seed: int = 1) -> tuple[str, ...]:
     """Play the rule of a design with every outcome model that it accepts, each in several spreads.
 
     Every simulated run must be equal to its trace, and the error at a tie must be as stated. Return
-    the name of the check, or nothing for a rule whose units are there from the start.
+    a tuple with the name of the check; empty for a rule whose units are all there from the start.
     """
     if design.procedure.assigns == "hash":
         return ()
@@ -137,7 +138,7 @@ def check_rule(design: Design, seed: int = 1) -> tuple[str, ...]:
 
 
 def _played_as_it_runs(design: Design, means: tuple[float, ...], seed: int) -> None:
-    """Compare simulated runs with their traces; play ties if these means never decide a run."""
+    """Compare simulated runs with their traces; use equal means if no run would end with these."""
     capped = replace(design, max_units=FEW_UNITS)
     try:
         _trace(capped, means, seed)
@@ -148,8 +149,9 @@ def _played_as_it_runs(design: Design, means: tuple[float, ...], seed: int) -> N
 def examples() -> Iterator[tuple[Outcome, tuple[float, float]]]:
     """Return each registered outcome model in several spreads, with the means of two arms.
 
-    A parameter whose name on the command line begins with "sigma" is a spread. A model without one
-    has its usual parameters, and means near a limit and in the middle.
+    A parameter whose name on the command line begins with "sigma" is a spread. A model without a
+    spread has its default parameters, and means near its limits and in the middle; it is left out
+    if a parameter has no default.
     """
     for kind in OUTCOMES.kinds:
         names = [option.flag or name for name, option in options_of(OUTCOMES.get(kind)).items()]
@@ -374,8 +376,8 @@ def _guardrails(design: Design) -> list[Metric]:
 def _plan(design: Design, means: tuple[float, ...], seed: int) -> bool:
     """A plan can be made: by default, and with this rule, a minimum duration and a guardrail.
 
-    A rule that is not in blocks has no calendar, and a test of stages no other metric: the plan
-    says so in an `InputError` that names the option.
+    If the rule does not assign in blocks, the plan may refuse the minimum duration or the guardrail
+    with an `InputError` that names the option.
     """
     worst, best = min(means, key=design.oriented), max(means, key=design.oriented)
     asked = {

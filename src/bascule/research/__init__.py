@@ -1,4 +1,4 @@
-"""Research: the paper's results, comparisons and audits of rules, static populations, rivals.
+"""Comparisons and audits of rules, the paper's results, and rules that are for research only.
 
 The names are listed in `__init__.pyi`; each is loaded when it is first used.
 """

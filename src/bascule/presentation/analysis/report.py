@@ -43,7 +43,7 @@ MOST_RIVALS = 3
 """Maximum number of rivals with a column in the table of days; all are in the data."""
 
 STANDS = (
-    "of those with a difference by this mark, at most 5 % are false in expectation, however the "
+    "of the differences with this mark at most 5 % are false in expectation, however the "
     "metrics or tests depend on each other (e-values at the end of the log, e-BH)"
 )
 """Note on the false discoveries among several metrics or many tests."""

@@ -38,8 +38,9 @@ BATTERY = (*NAMED, "null+steep", "null+late-failures")
 class AuditRow:
     """The simulated result of a rule in one world.
 
-    `promised` is the error that the guarantee of the design allows, if it covers the world;
-    otherwise `reason` says why it does not. Intervals have a confidence of 95 %.
+    `promised` is the probability of a wrong decision that the guarantee of the design allows.
+    `reason` says why the guarantee does not cover the world; None if it does. Intervals have a
+    confidence of 95 %.
     """
 
     name: str
@@ -68,7 +69,7 @@ class AuditRow:
         return self.error_interval[0] > self.promised
 
     def to_dict(self) -> dict[str, Any]:
-        """The row as plain data."""
+        """Return the row as plain data."""
         return {
             "name": self.name,
             "world": self.world.to_dict(),
@@ -102,7 +103,7 @@ class Audit(Reported):
     left_out: tuple[tuple[str, str], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The audit as plain data; `bascule audit --json` prints it."""
+        """Return the audit as plain data; `bascule audit --json` prints it."""
         promise = self.design.calibration
         return {
             "rule": self.design.rule.label,
@@ -120,7 +121,7 @@ class Audit(Reported):
         }
 
     def to_frame(self) -> Any:
-        """The rows as a pandas data frame (pandas has to be installed)."""
+        """Return the rows as a pandas data frame (pandas has to be installed)."""
         require("analyze", "a data frame", "pandas")
         import pandas
 
@@ -153,7 +154,7 @@ def audit(
 ) -> Audit:
     """Simulate a design in many worlds, and compare its errors with its guarantee.
 
-    - `design`: a design, or a rule; the next arguments then complete the design.
+    - `design`: a design, or a rule; with a rule, the next arguments complete the design.
     - `means`: the mean of each arm; `usual_means` if not given.
     - `outcome`: with a rule: the outcome model, `Gaussian(1)` if not given.
     - `error`, `delta`, `sides`: with a rule: its error, one-sided unless `sides=2`, or its delta.

@@ -111,7 +111,7 @@ def plot_audit(audit: Audit) -> Figure:
     axis.grid(False, axis="y")
     axis.set_xlabel("wrong decisions (% of runs, with 95 % intervals)")
     axis.set_title(
-        f"{audit.design.rule.label}: red marks are promised at most; hollow: not covered",
+        f"{audit.design.rule.label}; red: error promised at most; hollow: not covered",
         loc="left",
     )
     return figure

@@ -113,9 +113,9 @@ def contenders(
     families: Sequence[RuleFamily] = USUAL,
     rules: Sequence[Rule] = (),
 ) -> list[Contender]:
-    """Return the rules of some families at all settings with which they end without a cap.
+    """Return the rules of the given families, at all settings with which runs end without a cap.
 
-    `rules` take part beside them, unless one of the families has them.
+    `rules` are added, except those that one of the families already has.
 
     >>> import bascule as bs
     >>> [entry.label for entry in contenders(2, bs.Gaussian(1), 0.05, alphas=[2], tilts=[3])]
@@ -154,7 +154,8 @@ def contenders(
 def checked_rules(rules: Iterable[Rule | str]) -> tuple[tuple[RuleFamily, ...], tuple[Rule, ...]]:
     """Split a list into the families that it names and the rules that it contains.
 
-    Without a name they are all families of this package. Any other name is an `InputError`.
+    If the list names no family, the families are those of `USUAL`. A name that is not that of a
+    family raises `InputError`.
 
     >>> checked_rules(["tilt", ETC()])
     ((<RuleFamily.TILT: 'tilt'>,), (ETC(stop='intervals'),))

@@ -1,8 +1,8 @@
 """The frontier: regret and decision time of many rules at the same error.
 
-A rule dominates others whose guarantee is no stronger than its own. Rules whose guarantee is stated
-only by their authors dominate no other rule and are never efficient, because their savings may be
-wrong decisions.
+A rule dominates another one if it costs less, decides sooner and has no weaker guarantee. Rules
+whose guarantee is stated only by their authors dominate no other rule and are never efficient,
+because their savings may be wrong decisions.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Frontier(Reported):
     sides: int = 1
 
     def of(self, family: RuleFamily) -> tuple[Point, ...]:
-        """The results of the rules of one family, ordered by its setting."""
+        """Return the results of the rules of one family, ordered by their setting."""
         return tuple(point for point in self.points if point.family is family)
 
     @property
@@ -199,18 +199,18 @@ def frontier(
     """Simulate rules with several settings at the same error, and find which dominate others.
 
     - `means`: the mean of each arm.
-    - `outcome`: the outcome model; or a design, whose rule is compared with the other rules for its
-      outcomes and error.
-    - `error`, `sides`: the probability, at most, that a worse arm wins; with `sides=2` the false
-      positive rate.
-    - `effect`: a difference to find; it adds tilted blocks that are planned for it.
+    - `outcome`: the outcome model; or a design, whose rule is compared with the others, with its
+      outcome model and error.
+    - `error`, `sides`: the bound on the probability that a worse arm wins; with `sides=2` the bound
+      on the false positive rate. It is 0.05 if not given.
+    - `effect`: a difference to find; if given, tilted blocks that are planned for it take part too.
     - `alphas`, `tilts`: the settings of UCB and of tilted blocks.
     - `rules`: names of families of rules, and further rules to compare. Without a name all families
       of this package take part; "peers" are rules of other tools and papers. Rules whose error
       only their authors state are compared apart: they dominate none.
     - `runs`, `seed`, `threads`: as in `simulate`. Rules that take many units are simulated less
       often than `runs`; on a GPU most of them are simulated `runs` times.
-    - `progress`: called with the rule, and with how many runs of how many are finished.
+    - `progress`: a function of the title of a step, the number of finished runs, and their total.
 
     >>> result = frontier([0.0, 1.0], tilts=[3.0], runs=200, rules=["published", "tilt"])
     >>> [point.label for point in result.beyond_the_paper]
@@ -313,8 +313,9 @@ def _point(entry: Contender, played: Simulation, oracle: float) -> Point:
 def _ranked(points: Sequence[Point]) -> tuple[Point, ...]:
     """Return the points, each with the labels of the points that dominate it.
 
-    Dominance is transitive, so every dominated point is dominated by an efficient point. Efficient
-    points come first, and among them those with both low regret and an early decision.
+    Dominance is transitive, so every dominated point is dominated by an efficient point. Among the
+    labels those of efficient points come first, then those with a lower product of regret and
+    decision time.
     """
     above = {point.label: [each for each in points if each.dominates(point)] for point in points}
 

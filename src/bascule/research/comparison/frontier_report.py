@@ -64,7 +64,7 @@ def cells(point: Point) -> tuple[str, ...]:
 
 
 def _shown_name(point: Point) -> str:
-    """Return the name of a rule in a table by family: short, unless its family is mixed."""
+    """Return the name of a rule in the table: short, unless its family has unrelated rules."""
     return point.label if point.family in UNJOINED else short_name(point.label)
 
 
@@ -105,8 +105,8 @@ def notes(frontier: Frontier) -> tuple[str, ...]:
     """Explain how to read the table, and which rules were not simulated."""
     lines = [
         sentence(error_words(frontier.error, len(frontier.means))),
-        f"× limit: what a rule had learnt when it decided, over the {number(frontier.oracle)} "
-        "that every rule needs, even one that knows the gap.",
+        "× limit: the information that a rule had when it decided, divided by the minimum "
+        f"({number(frontier.oracle)}) that any rule needs, even one that knows the gap.",
     ]
     if any(point.stated for point in frontier.points):
         lines.append(
@@ -199,9 +199,9 @@ SHADE, QUIET = "#f3f1ec", "#555555"
 def draw_frontier(frontier: Frontier) -> Figure:
     """Draw regret against decision time, with a curve for each family.
 
-    Filled points are efficient. In the shaded region some rule both costs less and decides sooner.
-    Rules that are compared apart are grey, carry the share of their wrong decisions, and shade
-    nothing.
+    Filled points are efficient. A point in the shaded region is dominated: some rule both costs
+    less and decides sooner. Rules that are compared apart are grey, and the share of their wrong
+    decisions is written beside them; they do not count for the shaded region.
 
     >>> import bascule as bs
     >>> figure = draw_frontier(bs.research.frontier([0.0, 1.0], alphas=[2.0], tilts=[3.0], runs=50))
@@ -342,9 +342,9 @@ def _name_points(figure: Figure, axis: Axes, frontier: Frontier) -> None:
 
 
 def _around(wide: float, tall: float) -> list[Spot]:
-    """Return offsets of a label's centre from its point, the nearest first.
+    """Return possible offsets of a label's centre from its point, the nearest first.
 
-    `wide` and `tall` are half of its size.
+    `wide` and `tall` are half the width and half the height of the label.
     """
     angles = [2 * math.pi * turn / DIRECTIONS for turn in range(DIRECTIONS)]
     # Above and to the right is easiest to read.

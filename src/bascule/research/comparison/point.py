@@ -77,14 +77,17 @@ class Point:
         return not self.stated and not self.dominated_by
 
     def dominates(self, rival: Point) -> bool:
-        """Whether this rule costs less and decides sooner, with no weaker guarantee."""
+        """Whether this rule costs significantly less and decides sooner, with no weaker guarantee.
+
+        A rule whose error is only stated by its authors dominates no other.
+        """
         is_less = _less(self.regret, rival.regret) and _less(
             self.decision_time, rival.decision_time
         )
         return is_less and not self.stated and self.strength >= rival.strength
 
     def to_dict(self) -> dict[str, Any]:
-        """The point as plain data."""
+        """Return the point as plain data."""
         return {
             "label": self.label,
             "family": self.family.value,

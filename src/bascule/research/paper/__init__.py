@@ -1,4 +1,8 @@
-"""The paper's figures and claims, regenerated."""
+"""The figures and claims of the paper on which bascule builds, reproduced by simulations.
+
+The paper is Degenne, Nedelec, Calauzènes and Perchet, "Bridging the gap between regret minimization
+and best arm identification, with application to A/B tests", AISTATS 2019.
+"""
 
 from __future__ import annotations
 

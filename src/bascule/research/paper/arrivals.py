@@ -1,8 +1,8 @@
 """Simulations in which units' arrival times are correlated with their outcomes.
 
-Units that come early are worse, equally in both arms: `SIZE exp(-t / SPAN)` is added to the own
-mean of a unit that arrives at stage t. If a rule moves units from one arm to the other, its arms
-have units of different times, and the rule mistakes this for a difference between the arms.
+Units that come early have lower outcomes, equally in both arms: `SIZE exp(-t / SPAN)` is added to
+the mean of a unit that arrives at stage t. If a rule gives one arm more units as time goes on, its
+arms have units of different times, and the rule mistakes this for a difference between the arms.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BLOCKS = Tilt(3)
 
 @lru_cache(maxsize=16)
 def winners(rule: Rule, runs: int, seed: int) -> IntArray:
-    """Return the arm that each run wrongly declares the winner between equal arms, or -1."""
+    """Return the winner of each run, or -1; as the arms are equal, every winner is wrong."""
     design = Design(ARMS, OUTCOME, rule, delta=DELTA, max_units=MOST_UNITS)
     world = World(TIE, arrivals=Trend("fading", SIZE, SPAN))
     return simulate(design, world=world, runs=runs, seed=seed).winner

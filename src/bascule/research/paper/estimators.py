@@ -1,4 +1,7 @@
-"""Comparison of the mean of means and the total mean, after a wait and along runs of UCB-MM.
+"""Comparison of two estimators of an arm's mean: the mean of means, and the total mean.
+
+The mean of means is the average of the units' own averages; the total mean is the average of all
+outcomes. They are compared in an arm that had no new units for a while, and along runs of UCB-MM.
 
 If the ages of an arm's units do not depend on their outcomes, the variance of a mean with shares
 `s_u` is `sigma_unit^2 sum s_u^2 + sigma_noise^2 sum s_u^2 / age_u`. With equal shares the first sum

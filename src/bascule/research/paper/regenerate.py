@@ -80,7 +80,7 @@ def _stated(row: dict[str, Any], grid: Sequence[float]) -> Stated:
 
 
 def _pairs(row: Mapping[str, list[list[str]]]) -> list[tuple[Quantity, str, str]]:
-    """Return (quantity, rule with the lower value, rule with the higher value) as claimed."""
+    """Return claimed orders: quantity, rule with the lower value, rule with the higher value."""
     pairs: list[tuple[Quantity, str, str]] = []
     for quantity in get_args(Quantity):
         for rules in row.get(f"{quantity}_rises", ()):

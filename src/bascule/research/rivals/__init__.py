@@ -1,7 +1,7 @@
 """Rules of other tools and papers, which can be simulated for comparison, without guarantees.
 
-`RIVALS` are played by `simulate`. Tests with a plan of their own are played by the benchmark:
-`boundaries` and `group_sequential` (tests of pairs), `best_arm`, and `bayesian_trial`.
+`simulate` plays the `RIVALS`. Four more modules have tests that only the benchmark plays: tests of
+pairs (`boundaries`, `group_sequential`), `best_arm`, and `bayesian_trial`.
 """
 
 from __future__ import annotations

@@ -30,11 +30,13 @@ DECIMALS = 9
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The design of adaptr's README: looks at `data_looks` patients with outcomes.
+    """The design of a trial; the defaults are those of adaptr's README.
 
-    By each look `randomised` patients have joined. `superiority` is the probability to be best at
-    which the trial ends, and an arm is dropped below one minus it; `alike` is the probability of
-    differences below `difference` at which a trial ends for equivalence.
+    Each look is taken when `data_looks` patients have outcomes; by then `randomised` have joined.
+    The trial ends if an arm is best with a probability of at least `superiority`, or if all rates
+    are within `difference` of each other with a probability of at least `alike`. An arm is dropped
+    if it is best with a probability below `1 - superiority`. The other arms keep a share of at
+    least `floor`.
     """
 
     superiority: float = 0.9814318
@@ -91,7 +93,7 @@ def chances_to_be_best(rates: Posterior, active: BoolArray) -> FloatArray:
 
 
 def chance_to_be_alike(rates: Posterior, active: BoolArray) -> FloatArray:
-    """Return the probability that all active arms' rates lie within `Trial.difference`."""
+    """Return the probability that active arms' rates are at most `Trial.difference` apart."""
     shifted = np.ones_like(rates.below)
     shifted[..., :-CELLS_OF_DIFFERENCE] = rates.below[..., CELLS_OF_DIFFERENCE:]
     within = np.where(active[..., None], shifted - rates.below, 1.0)

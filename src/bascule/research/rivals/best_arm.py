@@ -25,7 +25,7 @@ SMALLEST_RATE = 1e-6
 MOST_UNITS = 1_000_000
 
 RENEWED = 100
-"""Shares are recomputed after every 1 / 100 of the units so far, but at least one unit."""
+"""Shares are computed anew when the units have grown by a part 1 / `RENEWED`, at least by one."""
 
 HALVINGS, NEWTON_STEPS = 40, 30
 
@@ -48,10 +48,10 @@ def rate_of(total: float, units: float) -> float:
 
 
 def share_at(best: float, other: float, level: float) -> float:
-    """Return the units of an arm per unit of the best at which their evidence reaches `level`.
+    """Return how many units an arm needs, per unit of the best arm, for evidence of `level`.
 
-    The evidence is concave in the units, so that Newton's method approaches the solution from
-    below.
+    `best` and `other` are the rates of the two arms. The evidence is concave in the units, so that
+    Newton's method approaches the solution from below.
     """
     x = 0.0
     for _ in range(NEWTON_STEPS):
@@ -177,7 +177,7 @@ def build(fingerprint: str) -> Kernel:
 
 
 def identify(rule: int, rates: tuple[float, ...], delta: float, runs: int, seed: int) -> Found:
-    """Simulate runs of a rule until it identifies the best arm."""
+    """Simulate runs of a rule, each until it identifies an arm as best or has `MOST_UNITS`."""
     arms = len(rates)
     found = Found(np.empty(runs, np.int64), np.empty((runs, arms)))
     compile_loop(build)(

@@ -53,7 +53,7 @@ def gavi(test: PairTest, narrowest: int) -> Boundary:
 def msprt(test: PairTest, effect: float | None) -> Boundary:
     """Return the mSPRT boundary of Johari et al. in the form of Lindon et al. (2024).
 
-    The mixture is that of an effect that is stated, or, with None, of the one that is seen so far,
+    The mixture is tuned to the stated `effect` or, if that is None, to the effect observed so far,
     which no proof covers.
     """
     level, n = 2 * test.error, test.counts

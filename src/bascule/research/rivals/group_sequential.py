@@ -33,7 +33,7 @@ def tail(z: FloatArray) -> FloatArray:
 
 
 class Carried(NamedTuple):
-    """The density of the statistic at a look, over tests that continue after it."""
+    """The density of the statistic at a look, of the tests that continue after that look."""
 
     time: float
     points: FloatArray
@@ -52,7 +52,7 @@ def above(before: Carried, time: float, bound: float, drift: float) -> float:
 
 
 def carried(before: Carried, time: float, low: float, high: float, drift: float) -> Carried:
-    """Return the density at the next look over tests that continue after it."""
+    """Return the density at the next look, of the tests that continue after that look."""
     step = time - before.time
     far = REACH * math.sqrt(time)
     points = np.linspace(max(low, drift * time - far), min(high, drift * time + far), POINTS)
@@ -111,7 +111,11 @@ def performance(
 
 
 class Pocock(NamedTuple):
-    """A two-sided Pocock design; information is relative to the test with a single look."""
+    """A two-sided Pocock design: its boundary (a z score) and the information that it needs.
+
+    `most` is the maximum information; `null` and `alternative` are the means without and with the
+    effect. All are relative to the information of a test with a single look.
+    """
 
     bound: float
     most: float
@@ -120,7 +124,7 @@ class Pocock(NamedTuple):
 
 
 def pocock(looks: int, error: float, power: float) -> Pocock:
-    """Return a Pocock design: its boundary, its maximum and its mean information.
+    """Return the Pocock design with equally spaced looks for a two-sided error and a power.
 
     >>> [round(100 * part, 2) for part in pocock(4, 0.05, 0.9)[1:]]
     [118.31, 115.61, 69.75]

@@ -77,7 +77,7 @@ class Rival(Rule):
 class TrackAndStop(Rival):
     """Track-and-stop as TensorZero has it, with estimated variances.
 
-    Units are shared so that the weakest comparison grows fastest; the test ends when
+    Units are allocated so that the weakest evidence grows fastest; the test ends when
     `gap^2 / (2 (s_1^2 / n_1 + s_2^2 / n_2)) > log((1 + log N) / error)` against every rival.
 
     >>> TrackAndStop().label
@@ -122,8 +122,9 @@ class Thompson(Rival):
 class TopTwo(Rival):
     """Top-two Thompson sampling with the stop of track-and-stop (Qin, Russo 2024).
 
-    The arm that a posterior draw puts first gets the unit with probability `leader`, otherwise the
-    next one that a draw puts first. The spread is known where the outcome model states it.
+    The arm that is best in a draw from the posterior gets the unit with probability `leader`.
+    Otherwise draws are repeated until another arm is best, which then gets the unit. The spread is
+    known if the outcome model states it.
 
     >>> TopTwo(0.8).label
     'top-two_0.8'

@@ -1,9 +1,9 @@
 """Computations of rival rules at a look: the probability of each arm, and the winner.
 
-Plain functions on flat arrays that also compile. `sums` holds for every arm its units, the total
-and the squares of its outcomes, and both of outcomes divided by the probability of their arm, in
-this order; `shares` holds the probability with which the next units join each arm. Variances are
-estimated from the outcomes (`sigma` = 0), or known.
+Plain functions on flat arrays that also compile. `sums` has five blocks with a value for each arm:
+the units, the sum of outcomes, the sum of their squares, and the last two again with every outcome
+divided by the probability of its arm. `shares` has the probability with which the next units join
+each arm. Variances are estimated from the outcomes if `sigma` is 0, otherwise known.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ TRACK, THOMPSON, TOP_TWO, MIXTURE = range(4)
 """Codes of the kinds of rules."""
 
 UNITS, TOTALS, SQUARES, WEIGHTED, WEIGHTED_SQUARES, SUMS = range(6)
-"""Positions of the sums of an arm, and the number of sums."""
+"""Indices of the blocks of `sums`, and the number of blocks."""
 
 FIRST = 10
 """Until each arm has this many units, units are assigned evenly at random."""
@@ -103,8 +103,8 @@ def likelihood_ratio(sums: FloatArray, arms: int, leader: int, rival: int, sigma
 def optimal_shares(sums: FloatArray, arms: int, sigma: float, shares: FloatArray) -> None:
     """Write the shares that maximise the growth of the smallest likelihood ratio.
 
-    With the leader's share set to 1, a common ratio y fixes the share of every rival; y is right
-    when the marginal gains agree (Garivier, Kaufmann 2016), which bisection finds.
+    The leader's share is set to 1 at first. A common ratio y then determines the share of each
+    rival. Bisection finds the y at which the marginal gains agree (Garivier, Kaufmann 2016).
     """
     leader = leader_of(sums, arms)
     arm_variance = variance_of(sums, arms, leader, sigma)
@@ -161,8 +161,8 @@ def write_shares(
 def top_two(shares: FloatArray, arms: int, leader: float) -> None:
     """Replace the chances to win by the shares of top-two Thompson sampling.
 
-    The first arm is drawn by its chance to win and gets the unit with probability `leader`;
-    otherwise it is the next one that is drawn and differs.
+    An arm is drawn by the chances to win, and gets the unit with probability `leader`. Otherwise
+    the next drawn arm that is another one gets it.
     """
     first = int(shares.argmax())
     # The other chances are summed directly: 1 minus a chance near 1 would lose all precision.
@@ -208,9 +208,9 @@ def winner_of(kind: int, sums: FloatArray, arms: int, error: float, sigma: float
 def weighted_difference(
     sums: FloatArray, arms: int, leader: int, rival: int, units: float, error: float
 ) -> float:
-    """Return the lower end of the asymptotic confidence sequence for a weighted difference.
+    """Return the lower end of the confidence sequence for a difference of weighted sums.
 
-    Each end has the stated error, divided among the rivals.
+    The sequence is asymptotic. Each end has the stated error, divided among the rivals.
     """
     level = 2.0 * error / (arms - 1.0)
     difference = sums[arms * WEIGHTED + leader] - sums[arms * WEIGHTED + rival]

@@ -1,7 +1,8 @@
 """Static populations: bounds on the decision time, and the smallest gap that is decided.
 
-With probability 1 - error no difference ever lies a threshold or more away from the truth, on the
-side that misleads. Then the decision is right, and it comes as soon as the gap is two thresholds.
+With probability 1 - error, no observed difference ever deviates from the true one by a threshold or
+more in the misleading direction. Then the decision is right, and it is made at the latest when the
+gap is two thresholds.
 docs/research/static-populations.md has the argument.
 """
 
@@ -34,9 +35,10 @@ def smallest_scale(design: Design) -> float:
 
 
 def smallest_gap(design: Design, stage: int | None = None) -> float:
-    """Return the smallest gap decided rightly by a stage with a proven probability of 1 - error.
+    """Return the smallest gap that is proven to be decided rightly with probability 1 - error.
 
-    Without a stage it is that of the horizon, or of a test without end.
+    The decision is made by the given `stage`; if that is None, by the horizon or, in a test without
+    a horizon, at some stage.
 
     >>> import bascule as bs
     >>> from bascule.research import Static
@@ -54,7 +56,9 @@ def smallest_gap(design: Design, stage: int | None = None) -> float:
 
 
 def stages_until(design: Design, gap: float) -> float:
-    """Return the first stage whose threshold a difference reaches; infinite if there is none.
+    """Return the first stage at which `gap` reaches the threshold; infinite if there is none.
+
+    The gap is scaled as that of the two smallest arms.
 
     >>> import bascule as bs
     >>> from bascule.research import Static
@@ -78,8 +82,8 @@ def stages_until(design: Design, gap: float) -> float:
 def bounds(design: Design, procedure: StaticProcedure, gaps: tuple[float, ...]) -> Bounds:
     """Return the bounds of a test, which decides once the smallest gap is two thresholds.
 
-    The units are there in any case, and the time is in stages. Nobody knows which arm is best, so
-    the smallest is taken to be.
+    The decision time is in stages. The regret does not depend on it, because all units are there
+    from the start. As the best arm is not known, the smallest arm is taken as the best.
     """
     sizes = [float(size) for size in sorted(procedure.sizes)]
     regret = sum(gap * size for gap, size in zip(gaps, sizes[1:], strict=True))

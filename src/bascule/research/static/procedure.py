@@ -38,8 +38,8 @@ from bascule.research.static.thresholds import (
 class Look:
     """The state of a test on a static population at one stage.
 
-    `difference` is how far the leader's mean is above that of its nearest rival, and `threshold`
-    what this difference has to reach; it is infinite at a stage at which the test does not look.
+    `difference` is the leader's mean minus that of its nearest rival. `threshold` is what this
+    difference has to reach; it is infinite at a stage at which the test does not look.
     """
 
     stage: int

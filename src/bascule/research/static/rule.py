@@ -2,7 +2,7 @@
 
 Every unit gives an outcome at every stage. The test ends when the difference of the arms' means has
 reached a threshold: at one stage fixed beforehand (the horizon), or at any stage. There is no next
-unit to allocate, so nothing is traded: the only question is when to stop. The proofs are in
+unit to allocate, so that the only question is when to stop. The proofs are in
 docs/research/static-populations.md.
 """
 
@@ -54,10 +54,10 @@ class Static(Rule):
 
     - `population`: the number of units in all, split evenly, or the number in each arm.
     - `horizon`: the last stage.
-    - `stop`: "horizon" looks once, at the last stage, which is the default with a horizon. The
-      others look at every stage, with or without a horizon: "intervals" is the paper's; "looks"
-      and "mixture" decide sooner. "looks" is proven for noise that is alike at every stage,
-      "mixture" for normal units and noise.
+    - `stop`: "horizon", the default with a horizon, looks once, at the last stage. The others look
+      at every stage, with or without a horizon: "intervals", the default without one, is the
+      paper's; "looks" and "mixture" decide sooner. "looks" is proven for noise that is alike at
+      every stage, "mixture" for normal units and noise.
 
     >>> Static(10_000, horizon=30).stop, Static([5012, 4988]).stop
     ('horizon', 'intervals')
@@ -196,7 +196,7 @@ class Static(Rule):
 def proven_error(delta: float, differ: bool, noisy: bool) -> float:
     """Return a bound on the probability that the paper's threshold ever fails on one side.
 
-    Where units do not differ, or there is no noise, that part of the bound cannot fail.
+    If units do not differ, or if there is no noise, the part of the bound for it is 0.
 
     >>> round(proven_error(0.0257, True, True), 3)
     0.05

@@ -1,7 +1,7 @@
 """Simulation of tests on static populations, one run after another, stage by stage.
 
-With normal units and normal noise all that matters of an arm is its mean: the mean of its units,
-drawn once, and a random walk over the stages. So a stage costs one draw an arm, however many units
+With normal units and normal noise, only the mean of each arm matters: the mean of its units, drawn
+once, and a random walk over the stages. So a stage costs one draw for each arm, however many units
 there are.
 """
 
@@ -47,8 +47,9 @@ MOST_STAGES = 10_000_000
 class StaticSettings(NamedTuple):
     """Parameters of the loop that are the same for all runs.
 
-    `stages` are those at which the test looks, `thresholds` what they ask for, and `scales` what
-    the difference of each pair is multiplied by. Spreads are those of the mean of an arm.
+    `stages` are those at which the test looks, and `thresholds` has the threshold of each. The
+    difference of each pair of arms is multiplied by its entry in `scales`. Spreads are those of the
+    mean of an arm.
     """
 
     stages: IntArray

@@ -120,7 +120,7 @@ class BoundedUnits(Variant):
     """UCB_alpha at planned looks by the mean of means, for units with bounded, recurring outcomes.
 
     - `alpha`: the knob, from 1 on.
-    - `look_growth`: how many times later than the one before each planned look is.
+    - `growth`: the ratio of the times of two consecutive planned looks.
     - `alike`: how alike the units of a simulation are. A unit's own share of ones has a beta
       distribution with this concentration; every outcome is at one of the two limits.
 
@@ -149,7 +149,7 @@ class UnitMeans(Variant):
 
     - `mean`: "total" is the total mean, in which every outcome counts alike; "means" is the mean
       of means, in which every unit does.
-    - `alpha`, `look_growth`: as in `BoundedUnits`.
+    - `alpha`, `growth`: as in `BoundedUnits`.
 
     >>> UnitMeans(2).label, UnitMeans(2, mean="means").label
     ('total-mean_2', 'mean-of-means_2')
@@ -184,7 +184,7 @@ class UnitMeans(Variant):
 
 
 def checked_growth(growth: float) -> float:
-    """Return the factor between the times of two looks; InputError unless it is above 1."""
+    """Return the ratio of the times of consecutive looks; raise InputError unless it is above 1."""
     if not growth > 1.0:
         raise InputError(
             "look_growth", f"look_growth must be above 1 (got {growth:g}): {GROWTH} is usual"

@@ -1,7 +1,7 @@
 """Loops that simulate the variant rules, for bounded outcomes and for recurring outcomes.
 
-A loop for units draws every outcome of every unit, so that a stage costs as much as there are
-units.
+The loop for recurring outcomes draws every outcome of every unit, so that a stage takes longer the
+more units there are.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ MOST_UNITS = 20_000
 
 SUM_COLUMNS = 3
 UNITS, FIRST, SECOND = range(SUM_COLUMNS)
-"""Columns of an arm's sums: its units; then the sum of outcomes, or of units' averages, and that of
-their squares; with one of two means the weighted sum and its variance."""
+"""Columns of an arm's sums: the number of units, the sum of outcomes (or of units' averages), and
+the sum of their squares. For `UnitMeans` they have the sum of weights, the weighted sum of units'
+averages, and the variance of that sum."""
 
 MEMBER_COLUMNS = 4
 ARM, ARRIVAL, OWN, SO_FAR = range(MEMBER_COLUMNS)

@@ -56,7 +56,7 @@ def points() -> tuple[FigureCell, ...]:
 
 
 def bernstein_keeps_its_error(m: Measurements) -> Finding:
-    """Count the wrong runs, and compare the decision time with that of a rule using limits only."""
+    """Count the wrong runs, and compare the decision time with a rule that uses only the limits."""
     return _right(m, BERNSTEIN, KNOWN)
 
 

@@ -33,7 +33,7 @@ READINGS: dict[Reading, str] = {
     "ours": "our reading of a sentence",
 }
 
-COMPUTED = "nothing is left to chance: it is computed"
+COMPUTED = "any alternative: the claim is computed, without chance"
 """The value of `Finding.detects` for a claim that is computed without simulation."""
 
 

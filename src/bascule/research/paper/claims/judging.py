@@ -254,12 +254,13 @@ def factor(
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """The number of runs that violate a bound, of all runs, and the share that may do so.
+    """The number of runs that violate a bound, and the share of runs that may violate it.
 
-    "does not hold": if the share were the one that is allowed, so many violations would have at
-    most the probability `TAIL`. "holds": so few would. Otherwise it is "not shown" if `MOST_RUNS`
-    without a violation would show it, else "not contradicted". If several promises are judged at
-    once (`looks`), each has an equal part of `TAIL`.
+    If the true share were the allowed one, the number of violations would be binomial. The verdict
+    is "does not hold" if so many violations or more have a probability below `TAIL`, and "holds" if
+    so few or fewer have. Otherwise it is "not shown" if `MOST_RUNS` runs without a violation would
+    show the bound, else "not contradicted". If several promises are judged at once (`looks`), each
+    has an equal part of `TAIL`.
 
     >>> [Promise(0, 1000, allowed).verdict for allowed in (0.05, 0.001, 1e-9)]
     ['holds', 'not shown', 'not contradicted']
@@ -330,9 +331,9 @@ def at_most(count: int, runs: int, share: float) -> float:
 
 
 def keeping(promises: Sequence[Promise], title: str) -> Finding:
-    """Judge a claim that in no cell more runs violate a bound than is allowed.
+    """Judge a claim that at no point more runs violate a bound than are allowed.
 
-    Cells for which every share is allowed have no bound to judge and are left out.
+    Points at which every share is allowed have no bound to judge and are left out.
     """
     looks = sum(promise.allowed < 1.0 for promise in promises)
     cells = [
@@ -354,9 +355,9 @@ def keeping(promises: Sequence[Promise], title: str) -> Finding:
             Measured("most runs, at any point, that broke it", max(cell.broken for cell in cells)),
             Measured("smallest share of runs that is allowed to", strictest.allowed),
         ),
-        f"at every point the number of runs {title} is one that the allowed share makes no rarer "
-        f"than {TAIL:.2g}, divided among the points; a point is shown if so few runs would be as "
-        "rare as that",
+        f"at every point the number of runs {title}, or more, has a probability of at least "
+        f"{TAIL:.2g}, divided by the number of points, if the true share is the allowed one; a "
+        "point is shown if that number or fewer has a lower probability",
         "does not hold" if "does not hold" in verdicts else agrees,
         f"with probability {POWER:g}, a share of {max(cell.noticed for cell in cells):.2%} or more "
         f"at any point; of {strictest.noticed:.2%} where {strictest.allowed:.1g} is allowed",

@@ -1,8 +1,8 @@
 """The paper's claims about radii in the unit setting: how many units an arm needs, computed.
 
-An arm needs the n units at which its radius is half the gap. The noise enters Algorithm 2's radius
-twice: as a variance, whose part of n the paper counts as additional units, and inside the
-logarithm, where more noise means fewer units. docs/research/two-estimators.md has the algebra.
+An arm needs so many units that its radius is half the gap. The noise enters Algorithm 2's radius
+twice: its variance adds units, which the paper counts; and inside the logarithm more noise means
+fewer units. docs/research/two-estimators.md has the algebra.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def additional_alternative(log_inverse_delta: float, noise: float = 1.0) -> floa
 
 
 def growths() -> dict[float, float]:
-    """Return the additional units per unit of log log(1/delta), for each spread of the noise."""
+    """Return the slope of the additional units in log log(1/delta), for each of `NOISES`."""
     return {
         noise: (additional(FURTHEST, GAP, noise) - additional(FAR, GAP, noise))
         / math.log(FURTHEST / FAR)

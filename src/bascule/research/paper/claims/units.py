@@ -57,7 +57,7 @@ def _etc_is_cheaper(rule: UCB, log_inverse_delta: float) -> bool:
 
 
 def between_ucb_and_etc(m: Measurements) -> Finding:
-    """Judge whether UCB costs less than ETC but decides later; predict from which log(1/delta)."""
+    """Judge whether UCB costs less than ETC but decides later; predict where it starts to do so."""
     rules, etc = (UCB(1.5), UCB(2)), ETC().label
     cheaper: list[tuple[Quantity, str, str]] = [("regret", rule.label, etc) for rule in rules]
     later: list[tuple[Quantity, str, str]] = [("decision_time", etc, rule.label) for rule in rules]
