@@ -184,4 +184,4 @@ def rare_arms(arms: Sequence[str], units: Sequence[float]) -> list[Check]:
         return []
     counts = ", ".join(f"{arm} has {n:.0f} {'unit' if n == 1 else 'units'}" for arm, n in rare)
     doubt = "is that an arm of the test? If it is a mistake, leave these rows out"
-    return [Check("rare arms", True, f"{counts}: {doubt}: every arm widens the intervals of all")]
+    return [Check("rare arms", True, f"{counts}: {doubt}: each further arm widens all intervals")]

@@ -43,7 +43,7 @@ def assembled(request: Request, reduced: Reduced, assigned: Assigned) -> Analysi
         return answer(request, reduced, "", shares, request.error)
     parts = []
     error = request.error / len(names)
-    note = f"the error is split evenly between {len(names)} segments, those in the log"
+    note = f"the error is split evenly between the {len(names)} segments in the log"
     for name in names:
         part = answer(request, reduced, name, shares, error)
         parts.append(replace(part, segment=name or "(none)", excluded={}))

@@ -206,12 +206,12 @@ def two_arms(reduced: Reduced, units: int) -> Check:
     if excluded:
         message += f"; {excluded:,} of them are excluded"
     if share > MANY_IN_TWO_ARMS:
-        message += ": find out how they changed before you trust the rest"
+        message += ": find out how units change arms before you trust a comparison"
     return Check("units in two arms", share > MANY_IN_TWO_ARMS, message)
 
 
 def two_values(sums: Sums, value: str | None) -> list[Check]:
-    """Check for outcomes with exactly two values other than 0 and 1, which may be codes."""
+    """Check for outcomes with only two values, the lower one not 0: they may be codes."""
     ends = sums.two_values
     if ends is None or value is None:
         return []

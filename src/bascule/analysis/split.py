@@ -58,7 +58,7 @@ def within_blocks(arrivals: FloatArray, block: Block) -> Check:
         return Check(WITHIN, False, message, p_value)
     message = (
         f"the shares of the arms changed with the time within {words} ({shown(p_value)}), as "
-        "where the split followed the outcomes: name the column with the probability of a unit's "
+        "if the split followed the outcomes: name the column with the probability of a unit's "
         'arm (`probability`), the period in which shares were constant (`block="hour"`), or the '
         'times from which on they held (`weights={"2026-03-09 12:00": [1, 9], ...}`)'
     )

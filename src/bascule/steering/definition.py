@@ -118,7 +118,7 @@ class SteeredTest:
 
     @property
     def matures(self) -> float:
-        """Seconds after which all windows of a unit have closed."""
+        """Seconds from the first exposure of a unit until all of its outcomes are final."""
         return self.design.matures(0.0) or 0.0
 
     @classmethod
@@ -208,7 +208,7 @@ def checked(design: Design) -> Design:
             raise InputError(
                 "measure",
                 f"{own.outcome!r} cannot be steered: every unit of a steered test has one number "
-                'for each metric; use the aggregate "any" or "sum", in which no event is 0',
+                'for each metric; use the aggregate "any" or "sum", which is 0 without events',
             )
     if design.procedure.counts != "blocks":
         raise InputError(

@@ -1,7 +1,7 @@
 """Evidence of a steered test: the units of a block are counted as rounds of the planned procedure.
 
-Within a block every unit had the same chance of each arm, so its units may be taken in any order
-that is blind to outcomes. The rounds are counted and judged by the steps of live tests.
+Within a block the shares of the arms were the same for all units, so the units may be taken in any
+order that is blind to outcomes. The rounds are counted and judged by the steps of live tests.
 docs/research/steering.md has the proof.
 """
 
@@ -41,11 +41,11 @@ class SteeringEvidence:
     state: ExperimentState
     """The state of a live test with these outcomes."""
     reason: str | None
-    """Why the test is over without a decision: horizon, futility, guardrails or cap."""
+    """Why the test is over without a decision: horizon, futility, guardrails or cap; else None."""
     clipped: int
-    """Outcomes beyond the limits of the model, which count as the nearest limit."""
+    """Number of outcomes beyond the limits of the model, which count as the nearest limit."""
     unpaired: int
-    """Units that are left out because an active arm has no units in their block."""
+    """Number of units that are left out because an active arm has no units in their block."""
 
 
 def ordered(outcomes: Mapping[Outcomes, int], generator: np.random.Generator) -> FloatArray:
@@ -63,8 +63,8 @@ def fold_blocks(
 ) -> SteeringEvidence:
     """Count the blocks of a test, in order, until it is decided or over.
 
-    Times are in seconds since 1970: `counted` has those at which the windows of the blocks closed,
-    and `now` is that of the run.
+    `counted` has the time at which the windows of each block closed, and `now` is the time of the
+    run, in seconds since 1970. The order of units within a block is derived from `name`.
     """
     state = ExperimentState.empty(design)._replace(folding=Folding())
     wait = design.matures(0.0) or 0.0

@@ -55,12 +55,12 @@ class CountedPart:
     sums: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     def units_of(self, arm: str) -> int:
-        """Return the units of an arm."""
+        """Return the number of units of an arm."""
         return int(self.sums[arm][0])
 
     @property
     def units(self) -> int:
-        """Units of all arms."""
+        """Number of units of all arms."""
         return sum(map(self.units_of, self.sums))
 
 
@@ -82,12 +82,12 @@ class Ledger:
             os.fsync(self.file.fileno())
 
     def latest(self, *kinds: str) -> Row | None:
-        """Return the last line of some kinds."""
+        """Return the last line that is of one of these kinds; None if there is none."""
         return next((row for row in reversed(self.rows) if row["what"] in kinds), None)
 
     @property
     def periods(self) -> list[Period]:
-        """The shares that were in force, in order; between two periods they were changing."""
+        """The periods of constant shares, in order; between two periods shares were changing."""
         rows = [row for row in self.rows if row["what"] == "in force"]
         ends = [*(read_time(row["until"]) for row in rows[1:]), None]
         return [

@@ -29,10 +29,11 @@ Counts = dict[str, dict[Outcomes, int]]
 
 @dataclass(frozen=True, slots=True)
 class LogRead:
-    """Summary of what a run has read: number of rows, latest time, and rows that do not count.
+    """Summary of what a run has read: the number of rows, their end, and what does not count.
 
-    `elsewhere` are the units that do not count yet, or that came while shares were changing, and
-    `excluded` the rows that do not count, by reason.
+    `newest` is the time up to which all tables have rows; None if one of them has none. `elsewhere`
+    is the number of units that do not count yet, or that came while shares were changing.
+    `excluded` has the number of rows that do not count, by reason.
     """
 
     rows: int
@@ -164,7 +165,7 @@ def new_blocks(
 ) -> list[CountedPart]:
     """Return the parts of periods, after the last block, in which all windows have closed.
 
-    `closed` is the arrival of the first unit whose window is open. The shares are constant within a
+    The windows of units that came before `closed` have closed. The shares are constant within a
     block.
     """
     counted = blocks[-1].until if blocks else periods[0].since

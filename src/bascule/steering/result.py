@@ -49,16 +49,16 @@ class SteeringRun(Reported):
 
     @property
     def reason(self) -> str | None:
-        """Why the test is over without a decision."""
+        """Why the test is over without a decision; None otherwise."""
         return None if self.decided is None else self.decided["reason"]
 
     @property
     def everyone(self) -> str | None:
-        """The arm that everyone gets, once the test is over."""
+        """The arm that everyone gets once the test is over; None before."""
         return None if self.decided is None else self.decided["everyone"]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the run as plain data, as JSON has it."""
+        """Return the run as plain data that can be written as JSON."""
         status = None if self.status is None else self.status.to_dict()
         if self.decided is not None:
             status = self.decided["status"]

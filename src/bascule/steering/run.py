@@ -38,7 +38,7 @@ from bascule.steering.result import SteeringRun
 from bascule.steering.targets import WRITE_SECONDS, failed
 
 ROUNDING = 0.006
-"""Shares that differ by less are the same: some tools keep whole percents."""
+"""Shares that differ by at most this are the same: some tools keep whole percents."""
 
 WORTHWHILE = 0.02
 """Shares stay as they are if none of them would change by more than this."""
@@ -47,7 +47,7 @@ GONE = 0.9
 """If a block keeps less than this fraction of its units, rows of the log were deleted."""
 
 RATIO_LEVEL = 0.01
-"""Probability that a sound test is ever flagged for a sample ratio mismatch."""
+"""Maximum probability that a sound test is ever flagged for a sample ratio mismatch."""
 
 ENDED_BY = {
     "cap": ": the test has reached its cap on units",
@@ -66,11 +66,11 @@ def steer(
     path
         The file of the test. Its ledger is kept beside it.
     dry_run
-        Change nothing, neither the flag nor the ledger: say what a run would do.
+        Return what a run would do, and change neither the flag nor the ledger.
     resume
         Go on after somebody else has changed the shares.
     now
-        The time of the run, the clock's if not given.
+        The time of the run; the current time if not given.
 
     Returns
     -------
@@ -254,7 +254,7 @@ class _Run:
     # Log
 
     def _counted(self, log: SteeredLog) -> tuple[list[CountedPart], list[Counts], LogRead]:
-        """Count all blocks again, and note those that are new or have changed."""
+        """Count all blocks again, and add those that are new or have changed to the ledger."""
         test, ledger = self.test, self.ledger
         known = ledger.blocks
         blocks = list(known)
@@ -387,6 +387,6 @@ class _Run:
 
 
 def _sums(outcomes: Mapping[Outcomes, int]) -> tuple[float, ...]:
-    """Return the units of an arm, and the sum of their outcomes for each metric."""
+    """Return the number of units of an arm, and the sum of their outcomes for each metric."""
     parts = ([units * value for value in values] for values, units in sorted(outcomes.items()))
     return sum(outcomes.values()), *map(sum, zip(*parts, strict=True))

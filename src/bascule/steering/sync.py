@@ -46,7 +46,7 @@ class Synced:
     strangers: int
     """Rows of units that the test does not have."""
     excluded: Mapping[str, int] = field(default_factory=dict)
-    """Outcomes that do not count, by reason."""
+    """Number of outcomes that do not count, by reason."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as plain data."""

@@ -24,8 +24,9 @@ MOST_TIMES = 1e3
 class Day:
     """State of a test at the end of a day.
 
-    `units` has the number of units of each arm whose outcomes count by then. `decision` is the
-    winner, or "no difference that matters", from the first day that allows it.
+    `units` has the number of units of each arm whose outcomes count by then, and `means` the means
+    of these outcomes. `decision` is the winner, or "no difference that matters", from the first day
+    that allows it; None before.
     """
 
     date: str
@@ -39,8 +40,9 @@ class Day:
 class DailyCourse:
     """The days of a test, its decision, and the first day on which that decision was allowed.
 
-    `times` is the multiple of the present data that may be needed for a decision. `log_e_values`
-    has for each pair of arms the logarithm of an e-value for no difference, at the end of the log.
+    `times` is the multiple of the present data at which a decision is expected; None if there is no
+    forecast. `log_e_values` has for each pair of arms the logarithm of an e-value against no
+    difference, at the end of the log.
     """
 
     days: tuple[Day, ...]
@@ -55,7 +57,7 @@ class DecisionTerms:
     """Requirements of a decision: arms, error, kind of guarantee, and the smallest relevant effect.
 
     `widest` is the largest difference that the outcomes allow, and `goal` says which arm is better.
-    With `forecast` an open test says how long it may take.
+    With `forecast`, it is predicted how long an undecided test may still take.
     """
 
     arms: tuple[str, ...]
@@ -167,7 +169,7 @@ def course_of(
 def times_needed(
     terms: DecisionTerms, pairs: Sequence[PairEvidence], beaten: set[str]
 ) -> float | None:
-    """Return the multiple of the present data that the leader is expected to need to win."""
+    """Return the multiple of the present data at which a winner is expected; None if unknown."""
     left = [arm for arm in terms.arms if arm not in beaten]
     ahead = dict.fromkeys(left, 0.0)
     for (first, second), pair in zip(combinations(terms.arms, 2), pairs, strict=False):

@@ -1,7 +1,7 @@
 """Tests for a single look: Welch's t-test, or the score test for 0/1 outcomes.
 
-It holds if the log is looked at once, at a time that was fixed before the test. Its intervals are
-narrower than those that hold at all looks. docs/research/analyse.md has the formulas.
+They hold if the log is looked at once, at a time that was fixed before the test. Their intervals
+are narrower than those that hold at all looks. docs/research/analyse.md has the formulas.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ WELCH, SCORE = "Welch's t-test", "the score test"
 class OneLook:
     """Difference `first` minus `second`, treatment minus control, at a single look, with the lift.
 
-    Either end of an interval fails with a probability of about `error`, and `p_value` is
-    two-sided: both for a single look at a time that was fixed beforehand. The lift is NaN where
-    a mean is not clearly above 0.
+    The time of the look was fixed beforehand. Each end of an interval then fails with a probability
+    of about `error`, and `p_value` is that of a two-sided test. The lift is NaN if a mean is not
+    clearly above 0.
     """
 
     first: str
@@ -207,7 +207,7 @@ def adjusted_look(arms: Sequence[str], sums: Sums, error: float) -> tuple[OneLoo
     for i, j in combinations(range(len(arms)), 2):
         if min(by_arm[i, UNITS], by_arm[j, UNITS]) < 2:
             return ()
-        # Computed as in other tools, so that results can be compared; no decision uses it.
+        # Other tools compute the slope about the mean of all units too, so results can be compared.
         pooled = Centre.of(by_arm[i] + by_arm[j])
         means = []
         for arm in (i, j):

@@ -104,7 +104,7 @@ ESTIMATED = Evidence(
 
 
 def fixed_sample(test: str, outcome: Outcome | None) -> Evidence:
-    """Return the usual test for a single look at a time that was fixed beforehand."""
+    """Return the evidence of the named test, for a single look at a time that was fixed before."""
     explanation = (
         f"All units of one arm are compared with all of another by {test}, as at the end of a "
         "test whose length was fixed beforehand and into which nobody looked before. Each further "
@@ -209,9 +209,10 @@ def course_by(
     dates: Sequence[date],
     error: float,
 ) -> DailyCourse:
-    """Return the course of a test with one outcome per unit, final or still growing.
+    """Return the course of a test, judged by the given kind of evidence.
 
-    `sums` has the days of arrival whose outcomes are known, and `dates` when each became known.
+    `sums` has the days of arrival whose outcomes are known. `dates` has the dates on which they
+    became known.
     """
     model = request.outcome or evidence.outcome
     widest = model.high - model.low if model is not None else float("inf")
@@ -232,7 +233,7 @@ def course_by(
 def pairs_of(
     evidence: Evidence, sums: Sums, first: int
 ) -> Iterable[tuple[pairs.PairEvidence, ...]]:
-    """Return the evidence of all pairs of arms day by day; from day `first` on if outcomes grow."""
+    """Return the evidence of all pairs of arms day by day; from day `first` on if estimated."""
     model = evidence.outcome
     if sums.moments is not None:
         return pairs.adjusted_days(sums, first)

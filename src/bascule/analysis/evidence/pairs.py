@@ -1,7 +1,8 @@
 """Evidence on the difference of two arms, day by day, with its uncertainty.
 
-Every kind of evidence ends in a total with a clock and a boundary that the total has to reach.
-docs/research/analyse.md says which sequence is tested, and proves each kind.
+Every kind of evidence has a total of weighted differences, a clock that sums up their weights, and
+a boundary that the total has to reach. docs/research/analyse.md says which sequence is tested, and
+proves each kind.
 
 In ratios of means and adjusted means a linear combination stands for the outcome of a unit. Each
 arm is linearised around its own ratio and its own mean denominator, which are estimated from the
@@ -50,13 +51,13 @@ from bascule.core.types import FloatArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairEvidence:
-    """Evidence on a pair of arms: `total` sums weighted differences, and `clock` their weights.
+    """Evidence on a pair of arms: the sum of weighted daily differences, and that of their weights.
 
-    The boundary of the total is a mixture of lines if there are `charges` (what each line loses,
-    see `core.evidence.days`), else a normal mixture.
-    `scale * total / clock` is the difference of the arms, earlier minus later: the centre of
-    its interval. `estimate` is a better estimate of the difference, if there is one; no proof
-    rests on it. Unless `ready`, nothing may be decided yet.
+    `total` is the sum of the differences, in units of `scale`, and `clock` that of the weights, so
+    `scale * total / clock` is the difference of the arms, earlier minus later: the centre of its
+    interval. The boundary of the total is a mixture of lines if there are `charges` (what each line
+    loses, see `core.evidence.days`), else a normal mixture. `estimate` is a better estimate of the
+    difference, if there is one; no proof rests on it. Unless `ready`, nothing may be decided yet.
     """
 
     total: float = 0.0
@@ -168,10 +169,10 @@ def bounded_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[PairEvidence, .
 def squares_about(
     units: FloatArray, totals: FloatArray, squares: FloatArray, past_units: float, past_total: float
 ) -> list[float]:
-    """Return the squared distances of a day's outcomes from the values predicted before the day.
+    """Return, for each arm, the sum of the squared errors of predictions of a day's outcomes.
 
-    On the first day, an arm's outcomes are predicted by its earlier outcomes on that day; on later
-    days, by all outcomes of earlier days.
+    On the first day, an arm's outcomes are predicted by its earlier outcomes on that day, and the
+    sum is an upper bound. On later days, they are predicted by all outcomes of earlier days.
     """
     if past_units == 0.0:
         return [
@@ -218,7 +219,7 @@ def scored_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[PairEvidence, ..
 
 
 def _scores_about(sums: Sums, day: int, guess: float) -> tuple[FloatArray, FloatArray]:
-    """Return, per pair, a day's sums of weighted outcomes minus `guess` and of their squares."""
+    """Return a day's sums for pairs of arms: of weighted outcomes less `guess`, and of squares."""
     scores = sums.scores
     assert scores is not None
     totals = scores.scored[day] - guess * scores.weight[day]
@@ -231,7 +232,7 @@ def _scores_about(sums: Sums, day: int, guess: float) -> tuple[FloatArray, Float
 
 
 def _estimate(sums: Sums, day: int, i: int, j: int) -> float | None:
-    """Return the weighted difference of two arms up to a day, less their common average."""
+    """Return the weighted difference of two arms up to a day, of outcomes less their average."""
     scores = sums.scores
     assert scores is not None
     clock = float(scores.clock[: day + 1, i, j].sum())

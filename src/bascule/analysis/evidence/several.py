@@ -37,9 +37,10 @@ def from_p_value(p_value: float) -> float:
 
 
 def standing(e_values: Sequence[float | None], level: float = LEVEL) -> tuple[bool, ...]:
-    """Return whether e-BH rejects each null hypothesis; False for those without an e-value.
+    """Return whether each null hypothesis is rejected by e-BH; False for those without an e-value.
 
-    The k largest of n e-values are rejected, for the largest k whose k-th e-value is at least n /
+    This is the procedure of Benjamini and Hochberg for e-values. Of n hypotheses it rejects those
+    with the k largest e-values, for the largest k at which the k-th of them is at least n /
     (level k).
 
     >>> standing([90.0, 9.0, 25.0, None], level=0.1)

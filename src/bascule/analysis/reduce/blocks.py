@@ -55,7 +55,10 @@ class Blocks(NamedTuple):
         return self.hours == HOURS and all(change.time() == time.min for change in self.changes)
 
     def period(self, row: Record, name: str = "day") -> int:
-        """Return the period of constant weights of a reduced row, or else that of its day."""
+        """Return the number of the period of constant weights of a reduced row.
+
+        If the row has no period, it is the one at the beginning of the row's day, in column `name`.
+        """
         if "period" in row and self.changes:
             return int(row["period"])
         midnight = datetime.combine(row[name], time.min)

@@ -32,7 +32,7 @@ UNITS, VALUE, PER = PLACE[0, 0, 0], PLACE[1, 0, 0], PLACE[0, 1, 0]
 
 
 def moment_sums(value: Any, per: Any, covariate: Any) -> dict[str, Any]:
-    """Return the sums of all products as expressions, without those of variables that are None."""
+    """Return the sums of all products as expressions; variables that are None are left out."""
     sums: dict[str, Any] = {}
     variables = (value, per, covariate)
     for powers in POWERS:
@@ -103,7 +103,10 @@ class RatioAdjustment(NamedTuple):
 
     @property
     def terms(self) -> tuple[tuple[tuple[int, int, int], float], ...]:
-        """The linear combination that replaces the outcome; its mean is the adjusted ratio."""
+        """The linear combination that replaces the outcome, as pairs of powers and a coefficient.
+
+        Its mean is the adjusted ratio.
+        """
         constant = self.ratio + self.theta * self.covariate
         return (
             ((0, 0, 0), constant),

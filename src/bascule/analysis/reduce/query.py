@@ -201,7 +201,10 @@ def _grown(days: Any, limits: Outcome | None) -> Any:
 
 
 def counted(rows: Any, arms: tuple[str, ...]) -> list[Record]:
-    """Return units, totals and squares per day from rows of sums; squares are missing for 0/1."""
+    """Return units and sums per arm and day from rows of sums, in the form of `by_arrival`.
+
+    Without a column of squares, outcomes must be 0 or 1.
+    """
     rows = good(rows)
     names = {"count": "units", "value": "total", "squares": "squares"}
     keys = {"arm": rows.code, "day": rows.time.date()}
@@ -215,7 +218,7 @@ def counted(rows: Any, arms: tuple[str, ...]) -> list[Record]:
 
 
 def latest(rows: Any) -> Any:
-    """Return the last row of each arm, if rows have running totals.
+    """Return the last row of each arm, and of each segment, from rows that have running totals.
 
     All rows get the time of the latest one.
     """

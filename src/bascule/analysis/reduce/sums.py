@@ -44,10 +44,10 @@ SCORES_TOGETHER = dict.fromkeys((*PARTS, "clock"), np.add) | {"heaviest": np.max
 
 
 class Growth(NamedTuple):
-    """Growth of outcomes per day of arrival, day and arm.
+    """Growth of outcomes, by day of arrival, day and arm.
 
-    Sums over units of the steps of their outcomes, and of the steps of the squares and cubes of
-    their outcomes.
+    `totals` has the sums, over units, of the changes of their outcomes on a day. `squares` and
+    `cubes` have those of the changes of the squares and cubes of the outcomes.
     """
 
     totals: FloatArray
@@ -94,7 +94,7 @@ class Sums:
 
     @property
     def two_values(self) -> tuple[float, float] | None:
-        """The two values of the outcomes, if there are exactly two and neither is 0; else None."""
+        """The two values of the outcomes, if there are only two, the lower one not 0; else None."""
         low, high = float(self.lows.min()), float(self.highs.max())
         if self.growth is not None or low == 0.0 or not low < high < np.inf:
             return None
@@ -106,7 +106,7 @@ class Sums:
         return (low, high) if abs(inside) <= 1e-9 * units * (high - low) ** 2 else None
 
     def statistics(self, last: int | None = None) -> Statistics:
-        """Return the statistics of the units that arrived before day `last`."""
+        """Return the statistics of units of the first `last` days of arrival, or of all days."""
         parts = (self.units, self.totals, self.squares)
         return _statistics(*(part[:last].sum(axis=0) for part in parts))
 
@@ -161,9 +161,10 @@ class Sums:
         return self._changed(lambda part, *_: part[:days], days=self.days[:days])
 
     def merged(self, block: Block) -> Sums:
-        """Return the sums with days merged into blocks, each dated by its last day.
+        """Return the sums with days merged into weeks if `block` is "week".
 
-        Weeks are counted from the first day, and the last one may be shorter.
+        A week is dated by its last day. Weeks are counted from the first day, and the last one may
+        be shorter.
         """
         starts = list(range(0, len(self.days), WEEK if block == "week" else 1))
         if len(starts) == len(self.days):
@@ -211,7 +212,7 @@ def _statistics(units: FloatArray, totals: FloatArray, squares: FloatArray) -> S
 
 
 def added(parts: Iterable[Sums]) -> Sums:
-    """Return the sums over all segments, without scores and growth."""
+    """Return the sums over all segments, without growth, scores, cubes and moments."""
     segments = list(parts)
     first, last = min(s.days[0] for s in segments), max(s.days[-1] for s in segments)
     total = Sums.blank(days_between(first, last), segments[0].units.shape[1])
@@ -390,7 +391,7 @@ def _laid_out(rows: list[Record], arms: int, blocks: Blocks = DAYS) -> Sums:
 def _moments(
     rows: list[Record], place: Callable[[Record], int], shape: tuple[int, int]
 ) -> FloatArray | None:
-    """Return the products of the reduced rows; None without denominator and covariate."""
+    """Return the sums of products by day and arm; None without denominator and covariate."""
     if not rows or not any(name.startswith("moment_") for name in rows[0]):
         return None
     products = np.zeros((*shape, len(POWERS)))

@@ -31,9 +31,9 @@ def units_of(
 
     A unit belongs to the arm of its first row. `lowest` and `highest` are its arms at the time of
     that row; they differ if it has two at once. `moved` says that a later row has another arm. With
-    `exclude_moved`, `lowest` and `highest` are taken over all rows. Without `aggregate` it has no
-    outcome, because `events` has the values. Either table may be in memory, and is then sent to the
-    database of the other.
+    `exclude_moved`, `lowest` and `highest` are taken over all rows. Without `aggregate` there is no
+    outcome, because `events` has the values. If one of the two tables is in memory, it is sent to
+    the database of the other.
     """
     rows = good(rows)
     clock = _clock(rows, is_duckdb(rows) and is_duckdb(events)) * MOST_CODES
@@ -110,8 +110,8 @@ def units_of_rows(rows: Any, aggregate: str) -> Any:
 def units_with_events(events: Any, units: Any, measure: Measure | None, aggregate: str) -> Any:
     """Return a table of units from assignments and events, with counts of excluded events.
 
-    The outcome is null if a unit has no event. Without a measure, all events from the unit's
-    arrival on count.
+    The outcome is null if a unit has no value that counts. Without a measure, all events from the
+    unit's arrival on count.
     """
     import ibis
 
