@@ -135,8 +135,8 @@ class ClockGuard:
         expected = last + running - running_then
         if abs(machine - expected) > TOLERANCE:
             raise ClockError(
-                f"this machine's clock has jumped and is {_apart(machine, expected)} the time that "
-                "has passed: set it right, or open the store again if it is right now; nothing of "
+                f"this machine's clock has jumped and is {_apart(machine, expected)} where it "
+                "should be: set it right, or open the store again if it is right now; nothing of "
                 "this call was kept"
             )
         self._last = machine, running

@@ -329,7 +329,7 @@ def _keep_numbers(connection: Connection) -> None:
 
 @contextmanager
 def _written(location: str) -> Iterator[Connection]:
-    """Yield a transaction on a PostgreSQL database that may last as long as copying a store."""
+    """Yield a transaction on a PostgreSQL database; it may take long enough to copy a store."""
     with closing(Database(location)) as database, database.writing() as connection:
         connection.execute(text("SET LOCAL statement_timeout = 0"))
         connection.execution_options(client_seconds=LONGEST_COPY)

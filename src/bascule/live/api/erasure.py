@@ -136,8 +136,8 @@ class ErasableStore(StoreContext):
     def erase_older(self, age: float | str, *, running: bool = False) -> tuple[Expired, ...]:
         """Erase units that were enrolled more than `age` (such as "90d") ago in ended experiments.
 
-        With `running`, also those of running experiments: a unit that comes back there counts as a
-        new one, and may get another arm.
+        With `running`, units of running experiments are erased too. A unit that had counted there
+        and comes back is a new unit, and may get another arm.
         """
         before = self.clock.now() - seconds("age", age)
         done = []

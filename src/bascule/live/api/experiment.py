@@ -173,7 +173,7 @@ class Experiment(ExperimentUnits):
 
     @property
     def description(self) -> str:
-        """What the experiment is about: who runs it, what is expected, where to read more."""
+        """Text about the experiment, such as who runs it and what is expected; may be empty."""
         with self.store.reading() as connection:
             return description_of(connection, self.id)
 

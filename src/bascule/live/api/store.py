@@ -179,7 +179,7 @@ class Store(ErasableStore):
         return arms
 
     def get(self, name: str) -> Experiment:
-        """Return the experiment of that name."""
+        """Return the experiment with this name; raise `InputError` if there is none."""
         with self.reading() as connection:
             number = number_of(connection, name)
             known = (

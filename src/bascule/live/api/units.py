@@ -43,7 +43,7 @@ class Handle:
         self.id = number
         self.name = name
         self.remembered: Mapping[str, int] = store.memory.of(number)
-        """The arms of units that need no query, by name; it is kept up to date."""
+        """The arms of the units in memory, by the units' names; the mapping is kept up to date."""
         if loaded is not None:
             self._arms_with_values = loaded.arms
 

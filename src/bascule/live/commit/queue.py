@@ -1,9 +1,9 @@
 """Group commit: the requests of callers, and the queue that runs many in one transaction.
 
-A caller that blocks and finds the queue empty writes its group itself, so that a single caller
-never waits for a thread. A thread of the queue writes the requests that are queued meanwhile, and
-those that nobody blocks for. Before it writes, it waits a moment for more callers if the last group
-had several.
+A caller that blocks while the queue is idle writes its group itself, so that a single caller never
+waits for a thread. A thread of the queue writes the requests that are queued meanwhile, and those
+of callers that do not block. If the last group had several requests, the next one waits a moment
+for more callers.
 """
 
 from __future__ import annotations

@@ -108,10 +108,10 @@ _VERSION_LOCKED = (
 def load(
     connection: Connection, experiment: int, name: str, known: Loaded | None, lock: bool = False
 ) -> tuple[Loaded, float | None]:
-    """Return an experiment as it is now; `known` is reused if its version has not changed.
+    """Return an experiment as it is now, and the time of the database's clock.
 
-    With `lock`, nobody else can change it until the transaction ends, and on PostgreSQL the time of
-    the database's clock is returned too.
+    `known` is reused if its version has not changed. With `lock`, nobody else can change the
+    experiment until the transaction ends. The time is None without `lock`, and on SQLite.
     """
     # SQLite has one writer at a time, which already holds the lock.
     locks = lock and connection.dialect.name != "sqlite"
@@ -292,7 +292,7 @@ def _is_conflict(cause: BaseException | None) -> bool:
 
 
 def run_jobs(work: UnitOfWork, jobs: Mapping[Job, list[Reply[Any]]]) -> None:
-    """Run the jobs of one experiment, each over the items of all its replies."""
+    """Run the jobs of one experiment, each with the items of all its replies at once."""
     store_actor = work.actor
     for job, replies in jobs.items():
         work.actor = replies[0].actor or store_actor

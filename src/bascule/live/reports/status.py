@@ -124,14 +124,15 @@ class Status(Reported):
     """A sentence that says what the error of the test bounds."""
     cost: float | None
     """Loss of the units so far, compared with giving each the arm that looks best now. After the
-    decision, it includes all units that were enrolled before it."""
+    decision, it includes all units that were enrolled before the decision. None before every arm
+    has a mean, and if guardrails decide."""
     even_cost: float | None
     """Loss that an even split of as many units would have had."""
     deadline: str | None
-    """Time at which the test ends undecided."""
+    """Time at which the test ends undecided; None if there is none."""
     time_left: TimeLeft | None = None
-    """The expected time left with its range. None while it is too early, and while a guardrail of
-    the leader is undecided."""
+    """The expected time left with its range. None while it is too early or a guardrail of the
+    leader is undecided, in a rollout, and after a decision or an end."""
     waiting: Waiting | None = None
     """The units that have not counted yet."""
     everyone: str | None = None
@@ -153,7 +154,7 @@ class Status(Reported):
     withheld: Withheld | None = None
     """A decision that the calendar of the design does not allow to be announced yet."""
     reversal: str | None = None
-    """A sentence if outcomes that counted after a decision was withheld speak against it."""
+    """A sentence if outcomes that counted while the decision was withheld speak against it."""
     final: FinalFigures | None = None
     """Figures that include the units that counted after the decision."""
     links: int = 0
@@ -182,7 +183,7 @@ class Status(Reported):
     cost_unit: str = "outcome units"
     """The unit of the costs."""
     max_units: int | None = None
-    """Maximum number of units, at which the test ends undecided."""
+    """Maximum number of units, at which the test ends undecided; None without a limit."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, with None for unknown values."""

@@ -25,12 +25,12 @@ TELLING = 10
 """Minimum number of counted units of each arm for an estimate of the time left."""
 
 SIDE = 1.28
-"""Half-width, in standard errors, of the range of a horizon that depends on an estimated
-variance."""
+"""Number of standard errors by which an estimated variance is changed, in both directions, to get
+the range of a horizon that depends on it."""
 
 EVIDENCE = 0.3
-"""Minimum progress towards a decision for an estimate without a horizon; with less, differences are
-no larger than their noise."""
+"""Minimum progress towards a decision at which the time left of a test without a horizon is
+estimated. With less progress, differences are no larger than their noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,10 @@ def units_range(design: Design, statistics: AnyStatistics) -> UnitsLeft | None:
 def _growth(
     design: Design, statistics: Statistics, rival: Prospect
 ) -> tuple[float, float, float] | None:
-    """Return the information still needed to beat a rival or reach the horizon, as a range."""
+    """Return the information needed to beat a rival or reach the horizon: low, median and high.
+
+    The result is None if it is unknown.
+    """
     if not math.isfinite(rival.lead) or not math.isfinite(rival.room):
         return None
     doubt = SIDE * _doubt(design, statistics) if math.isfinite(rival.left) else 0.0

@@ -116,8 +116,8 @@ def ended_by(test: Loaded) -> EndReason | None:
 class Withheld:
     """A decision that is withheld.
 
-    `name` is the arm that has won, or "no difference". The decision was reached at `reached`, after
-    `units` units had counted, and is announced at `until`.
+    `name` is the arm that has won, or "no difference that matters". The decision was reached at
+    `reached`, after `units` units had counted, and is announced at `until`.
     """
 
     name: str

@@ -217,7 +217,9 @@ def matured(
     covariates: tuple[float, ...] = (),
     ahead: Collection[int] = (),
 ) -> Matured:
-    """Return the values with which a unit counts, except in the metrics `ahead`, counted before.
+    """Return the values with which a unit counts; it has none in the metrics `ahead`.
+
+    `ahead` are the indices of metrics with shorter windows, in which the unit has counted before.
 
     >>> import bascule as bs
     >>> spent = bs.Measure("7d", "sum")

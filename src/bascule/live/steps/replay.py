@@ -28,8 +28,10 @@ from bascule.live.storage.state import ExperimentState
 class ManualChange(NamedTuple):
     """A change of a knob or a removal of an arm, and the progress of the test at that time.
 
-    `deal` is the last block that was dealt by then, and `handed` how many of its slots were handed
-    out. `by_harm` is true if a guardrail has removed the arm.
+    `after` is the progress: the number of counted units or closed stages. A knob is turned from
+    `before` to `now`. If an arm is removed, `deal` is the last block that was dealt by then,
+    `handed` is how many of its slots were handed out, and `by_harm` says whether a guardrail
+    removed the arm.
     """
 
     after: int
@@ -160,7 +162,7 @@ class Replay:
             if change.by_harm and not now.state.folding.fronts:
                 harmful = {now.design.arms[arm] for arm in due_removals(now.design, now.state)}
                 if change.arm not in harmful:
-                    fault = f"{change.arm} is not harmful after {change.after} units"
+                    fault = f"{change.arm} was removed without harm after {change.after} units"
                     now = replace(now, faults=(*now.faults, fault))
             block = now._deal(change.deal) if change.deal else None
             enrolment = now.state.enrolment._replace(handed=change.handed)

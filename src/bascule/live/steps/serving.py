@@ -20,8 +20,9 @@ from bascule.live.storage.state import ArmValues, ExperimentState, Phase
 ServedReason = Literal["SPLIT", "STATIC", "DISABLED", "DEFAULT"]
 """Reasons why a unit is served an arm, as defined by OpenFeature.
 
-`SPLIT`: it is in the test. `STATIC`: everyone gets this arm now, or its own arm was dropped.
-`DISABLED`: the test takes no new units. `DEFAULT`: the unit does not belong to the audience.
+`SPLIT`: the unit is in the test. `STATIC`: everyone or every new unit gets this arm now, or the
+unit's own arm was dropped. `DISABLED`: the test takes no new units. `DEFAULT`: the unit does not
+belong to the audience.
 """
 
 

@@ -206,7 +206,7 @@ def _collapse(work: UnitOfWork, number: int) -> None:
     events = work.rows.events_of(number, number).get(number, {})
     before = statements.fetch(connection, _TIME_BEFORE, experiment, number - 1)
     # The exact time of arrival might identify the unit. It is replaced by the start of its day, or
-    # by the arrival of the unit before.
+    # by the arrival of the unit before if that is later.
     time = max(before[0][0] if before else work.before.created, math.floor(row.time / DAY) * DAY)
     time = min(time, row.time)
     statements.execute(connection, _MOVE, (time, experiment, number))

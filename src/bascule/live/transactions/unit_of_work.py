@@ -83,9 +83,9 @@ class UnitOfWork:
 
     @property
     def served(self) -> Served:
-        """The evaluation of the units of each arm; it changes only with settings by operators.
+        """The evaluation for the units of each arm.
 
-        After a release it also depends on the decision.
+        It changes only with the operators' settings and, after a release, with the decision.
         """
         control = self.state.control
         if self._served is None or control is not self.before.state.control or control.released:

@@ -202,7 +202,7 @@ class _UnitLog:
         elif not self._folds:
             self.findings.add("the statistics were not compared: damaged rows cannot be replayed")
         for fault in self.replay.faults if self._folds else ():
-            self.findings.add(f"{fault}, but the test went on without it")
+            self.findings.add(f"the test did not follow its rule: {fault}")
         wanted = self.stored.state
         if wanted.ending.verdict is not None:
             self.replay = self.replay.announced(wanted.ending.verdict.time)

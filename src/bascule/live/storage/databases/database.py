@@ -283,7 +283,8 @@ def _postgresql(location: str) -> tuple[Engine, Engine, Engine]:
         hot, reads, reports = (postgresql_engine(url, limits) for limits in (HOT, READS, REPORTS))
     except (ArgumentError, NoSuchModuleError):
         raise InputError(
-            "store", f"{shown(location)} cannot be read: postgresql://user@host/database is one"
+            "store",
+            f"{shown(location)} is not a valid location: give postgresql://user@host/database",
         ) from None
     except ModuleNotFoundError:
         raise InputError(
