@@ -34,8 +34,10 @@ def plan(
 
     The design is the cheapest one that decides by the deadline with probability `power` if the lift
     is as requested, and that on average takes no longer than a fixed-horizon test, at this lift and
-    at no effect. `Plan.fastest` and `Plan.cheapest` are the fastest and the cheapest design without
-    the condition on the fixed-horizon test.
+    at no effect. If there is none, the condition on the fixed-horizon test is weakened or dropped.
+    `Plan.possible` says whether the design decides by the deadline. `Plan.fastest` and
+    `Plan.cheapest` are the fastest and the cheapest design without the condition on the
+    fixed-horizon test.
 
     Parameters
     ----------
@@ -57,9 +59,9 @@ def plan(
         Called with the title of the step, the amount done, and the total amount. If it is not
         given, a bar is shown in a terminal and in a notebook; False shows none.
     options
-        The other fields of a `PlanRequest`; and `cap`, which plans for `Bounded(0, cap)`, an amount
-        or a quantile of the sample such as "99%". `sample` may be a file of outcomes, from which
-        the baseline and the spread are taken if they are not given.
+        The other fields of a `PlanRequest`, and `cap`: an amount, or a quantile of the sample such
+        as "99%", with which the plan is for `Bounded(0, cap)`. `sample` may be a file of outcomes,
+        from which the baseline and the spread are taken if they are not given.
 
     Examples
     --------

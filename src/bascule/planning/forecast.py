@@ -42,10 +42,10 @@ SHARED = tuple(name for name in options_of(PlanFields) if name in options_of(Des
 class Forecast:
     """Forecast of a test that ends at the deadline at the latest, even if it is undecided.
 
-    It was either simulated, with standard errors, or predicted, without them. Half and nine tenths
-    of all tests have ended by `p50_days` and `p90_days`, decided or ended by their plan (horizon or
-    futility). Both are infinite if they lie beyond the deadline, and nan where they are unknown: in
-    a prediction without an effect and with futility.
+    It was either simulated, with standard errors, or predicted, without them (they are nan). Half
+    of all tests have ended by `p50_days` and nine tenths by `p90_days`: decided, or ended by their
+    plan (horizon or futility). Either is infinite if it lies beyond the deadline. Both are nan, as
+    they are unknown, in a prediction for equal arms with futility.
     """
 
     days: Estimate
@@ -103,7 +103,7 @@ class Forecast:
 def design_of(request: PlanRequest, rule: Rule) -> Design:
     """Return the design with a request's options and a rule, and its deadline as a cap on units.
 
-    With a window it has a measure, if the outcome model determines one.
+    With a window the design has a measure, if the outcome models of all metrics determine theirs.
 
     >>> import bascule as bs
     >>> design_of(PlanRequest(), bs.Tilt(3)).max_units
@@ -137,9 +137,9 @@ def played_design(request: PlanRequest, design: Design) -> Design:
 
 
 def even_rule(rule: Rule) -> Rule:
-    """Return the rule with the parameter that decides soonest, usually as an even split.
+    """Return the rule with its knob at the value that decides soonest, usually an even split.
 
-    Rules that differ only by their knob have the same even rule.
+    Rules that differ only by their knob have the same even rule. A rule without a knob is its own.
 
     >>> import bascule as bs
     >>> even_rule(bs.Tilt(5, effect=0.5))
@@ -255,7 +255,7 @@ def _days_until(request: PlanRequest, forecast: Prediction, share: float) -> flo
     cap = float(request.max_units)
     if share <= forecast.decided_by(cap):
         return request.announced_days(request.traffic.known_after(forecast.time_until(share)))
-    # A prediction with a cap has undecided tests end there, up to rounding.
+    # In a prediction with a cap, undecided tests end at the cap, up to rounding.
     is_over = forecast.open_until < (1.0 - ROUNDING) * cap
     return request.traffic.known_after(forecast.open_until) if is_over else math.inf
 
@@ -369,7 +369,7 @@ def forecast_of(result: Simulation, request: PlanRequest) -> Forecast:
 
 
 def _ended_by_plan(result: Simulation) -> Any:
-    """Return which of the undecided runs their plan has ended: those with room for a block."""
+    """Return whether each undecided run was ended by its plan: the cap had room for a block."""
     procedure, cap = result.design.procedure, result.design.max_units
     if not procedure.has_horizon:
         return False

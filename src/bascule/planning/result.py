@@ -76,13 +76,13 @@ class Plan(Reported):
     what_if: tuple[WhatIf, ...]
     """Forecasts of the recommended design at other lifts."""
     reach: Reach
-    """What the traffic allows if the recommended design does not decide by the deadline."""
+    """The lift, the deadline or the traffic at which a design decides by the deadline."""
     fixed_horizon: FixedHorizon
     """The fixed-horizon test of the same request."""
     seed: int
     """Seed of the simulations."""
     complete: bool = False
-    """False while some predicted figures are still to be simulated."""
+    """Whether all simulations are done; until then some figures are predicted."""
     guarded: Forecast | None = None
     """Forecast with all guardrails, if no arm changes them; None if not simulated."""
     seconds: float = 0.0
@@ -124,9 +124,10 @@ class Plan(Reported):
 
     @property
     def fastest(self) -> Candidate:
-        """The design in time with the lowest mean of its days at the lift and at no effect.
+        """The fastest design that decides by the deadline.
 
-        The recommended design is returned if no other one is sooner by more than 2 %.
+        Its days at the lift and at no effect have the lowest mean. The recommended design is
+        returned if no other one is sooner by more than 2 %.
         """
         soonest = soonest_of(self._ready)
         is_sooner = (1 + NEARLY) * soonest.weighed_days < self.chosen.weighed_days
@@ -136,7 +137,7 @@ class Plan(Reported):
     def cheapest(self) -> Candidate:
         """The cheapest design that decides by the deadline; of nearly equal costs, the fastest.
 
-        Simulated costs vary: the recommended design is returned if it is shown with a lower cost.
+        Simulated costs vary: the recommended design is returned if its forecast costs no more.
         """
         lowest = cheapest_of(self._ready)
         is_less = lowest.forecast.cost.mean < self.chosen.forecast.cost.mean
@@ -144,7 +145,10 @@ class Plan(Reported):
 
     @property
     def weaker(self) -> Candidate | None:
-        """The best design with a weaker guarantee, if no accepted design is in time."""
+        """The best design with a weaker guarantee that decides by the deadline.
+
+        It is None if there is none, or if an accepted design decides by the deadline.
+        """
         if self.possible:
             return None
         known = get_args(AcceptedGuarantee)
@@ -194,7 +198,8 @@ class Plan(Reported):
     def paces(self) -> tuple[Pace, ...]:
         """The fastest, the balanced and the cheapest design over tilts and shares of the traffic.
 
-        It is empty without a window, because a smaller share then saves nothing.
+        It is empty without a window, because a smaller share then saves nothing, and if no design
+        decides by the deadline.
         """
         return paces(self.request, self.chosen, (self.cheapest,))
 
@@ -202,7 +207,7 @@ class Plan(Reported):
     def early_signals(self) -> SignalSaving | None:
         """Savings by early signals in the recommended design, and their cost if they mislead.
 
-        It is None if the request has no delay of conversions.
+        It is None if the request has no delay of conversions, or if signals cannot be simulated.
         """
         return saving_of(self.request, self.rule)
 
@@ -224,7 +229,7 @@ class Plan(Reported):
 
     @property
     def fixed_is_better(self) -> bool:
-        """Whether a fixed-horizon test is expected to be shorter and cheaper in every case."""
+        """Whether a fixed-horizon test costs no more, and is no longer at the lift or at zero."""
         fixed, forecast, zero = self.fixed_horizon, self.chosen.forecast, self.chosen.zero
         at_zero = forecast.days.mean if zero is None else zero.days.mean
         days = min(forecast.days.mean, forecast.p90_days, at_zero)
@@ -248,12 +253,12 @@ class Plan(Reported):
         return next(point for point in self.points if point.rule == rule)
 
     def with_point(self, point: Candidate) -> Plan:
-        """Return a copy of the plan in which `point` replaces the candidate with its rule."""
+        """Return a copy of the plan in which `point` replaces the candidate with the same rule."""
         points = tuple(point if old.rule == point.rule else old for old in self.points)
         return replace(self, points=points)
 
     def with_case(self, case: WhatIf) -> Plan:
-        """Return a copy of the plan in which `case` replaces the case with its name."""
+        """Return a copy of the plan in which `case` replaces the case of the same name."""
         cases = tuple(case if old.name == case.name else old for old in self.what_if)
         return replace(self, what_if=cases)
 
@@ -335,7 +340,7 @@ class Plan(Reported):
         return figure
 
     def html(self) -> str:
-        """Return a self-contained HTML page."""
+        """Return the report as a self-contained HTML page."""
         file = json.dumps(self.design.to_dict(), indent=2)
         return str(presenter("pages").report_page(self.report(details=True), self.PAGE, file))
 
@@ -343,8 +348,8 @@ class Plan(Reported):
         """Return the report: headline, tables and notes.
 
         `names` maps options to their names in the place where the report is shown; by default they
-        are named as in Python. With `details` it has every design and other lifts, which take some
-        time to predict.
+        are named as in Python. With `details` the report has every design and other lifts, which
+        take some time to predict.
         """
         window, aggregate = presenter("plan.question").measure_example(self.request)
         python = {"measure": f'measure=Measure("{window}", "{aggregate}"), for example'}

@@ -73,7 +73,7 @@ class RolloutCase:
     median_days: float
     """Median days of the rollouts that ended by the deadline; nan if none did."""
     p90_days: float
-    """The day by which 90 % of these rollouts had ended; nan if none did."""
+    """Day by which 90 % of the rollouts that ended by the deadline had ended; nan if none did."""
     exposed: float
     """Mean number of users who get a new version before the end or the deadline."""
 
@@ -109,14 +109,14 @@ class Rollout(Reported):
 
     @property
     def audience(self) -> dict[str, Any]:
-        """The audience of the test: users with a new version, and those compared with them."""
+        """The audience of the test as plain data: the ramp of `traffic`, with times in seconds."""
         return {"ramp": [[at, share] for at, share in self.traffic]}
 
     @property
     def users_needed(self) -> dict[str, float | None]:
         """Expected number of users until each guardrail clears an unchanged version.
 
-        The estimate of the mean errs on the high side.
+        The numbers are rather too high. They are None for guardrails whose spread is unknown.
         """
         design = self.design
         return {
@@ -268,7 +268,7 @@ def _worlds(design: Design) -> list[tuple[str, dict[str, tuple[float, ...]]]]:
 
 
 def _losses(metric: Metric) -> list[tuple[str, float]]:
-    """Return the losses on a guardrail with which a new version is simulated, and their names."""
+    """Return the names and the sizes of the losses with which a new version is simulated."""
     assert metric.margin is not None
     losses = [(name, times * metric.margin) for name, times in LOSSES.items()]
     outcome, baseline = metric.outcome, metric.baseline
@@ -325,7 +325,9 @@ def check_spread(metric: Metric) -> None:
 
 
 def traffic_of(steps: TrafficSteps, arms: int) -> TrafficSteps:
-    """Return steps with the traffic's share in the test, from steps with the new versions' share.
+    """Return steps with the share of the traffic in the test, at most 1.
+
+    `steps` have the share of the traffic that gets one of the new versions.
 
     >>> traffic_of(((0.0, 0.05), (86400.0, 0.5)), 2)
     ((0.0, 0.1), (86400.0, 1.0))

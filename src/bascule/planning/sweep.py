@@ -30,7 +30,7 @@ FIRST_RUNS, FIRST_CAP = 20, 100_000
 """Number of trial runs of a design that theory cannot predict, and their maximum units."""
 
 ARMS_WEIGHT, STOP_WEIGHT, RADIUS_WEIGHT = 30.0, 4.0, 40.0
-"""Factors by which simulating a unit takes longer: at most, with many arms; with a mixture's
+"""Factors by which simulating a unit takes longer: the largest one for many arms; with a mixture's
 stopping rule; and with a mixture's radius beyond the simulator's table."""
 
 LIMITS_WEIGHT, PLAIN_WEIGHT = 5.0, 1000.0
@@ -43,9 +43,10 @@ KIND_WEIGHTS = {"recurrent": 40.0}
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits for the number of runs: `steps` by the effort of a run, from `fewest` to `most`.
+    """Limits for the number of runs of a design.
 
-    A design gets no runs if a run takes more than `longest` steps.
+    The number is `steps` divided by the effort of a run, but at least `fewest` and at most `most`.
+    It is 0 if the effort of a run is above `longest`.
 
     >>> Budget(steps=1000, fewest=5, most=50, longest=500).runs(effort=100)
     10
@@ -98,8 +99,8 @@ class Sweep:
     def effort(self, design: Design, world: World, spread: float | None = None) -> float:
         """Return the effort of a run, as a number of units of the fastest kind of simulation.
 
-        If theory cannot predict it, a few trial runs do. `spread` is the standard deviation of
-        outcomes if neither their model nor their means determine it.
+        If theory cannot predict the length of a run, a few trial runs measure it. `spread` is the
+        standard deviation of outcomes if neither their model nor their means determine it.
         """
         try:
             units = expected_units(design, world.start, spread)

@@ -65,7 +65,7 @@ def lifts_of(lift: Lift, baseline: float, arms: int, goal: Goal) -> tuple[float,
     if isinstance(lift, list | tuple):
         return tuple(lift_of(part, baseline) for part in lift)
     single = lift_of(lift, baseline)
-    # If the other arms stayed at the baseline, two arms would be equally good.
+    # If the lift is a loss and the other arms stayed at the baseline, several arms would be best.
     rest = single if DIRECTION[goal] * single < 0 else 0.0
     return (single, *(rest for _ in range(arms - 2)))
 

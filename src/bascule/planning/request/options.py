@@ -146,7 +146,7 @@ class PlanFields(Declared):
             metavar="DURATION",
         ),
     ] = None
-    """Mean delay of a conversion after the unit's arrival."""
+    """Mean delay of a conversion after the unit's arrival, in seconds or as "1d"."""
     early_signals: Annotated[
         EarlySignals | None,
         Option(
@@ -156,7 +156,7 @@ class PlanFields(Declared):
             unset="off",
         ),
     ] = None
-    """Whether conversions of open windows affect the next blocks."""
+    """How conversions of open windows affect the next blocks: "auto", "always", or None for not."""
     every: Annotated[
         float | str | None,
         Option(
@@ -220,7 +220,7 @@ class PlanFields(Declared):
     correlation: Annotated[
         float,
         Option(
-            "Of the covariate with the outcome: 0.7 halves the units.",
+            "Correlation of the covariate with the outcome: 0.7 halves the units.",
             group="outcome",
             kind="number",
             limits=(-0.999, 0.999),

@@ -28,7 +28,8 @@ class Sample:
 
     `mean` and `sigma` are those of the units' averages. `sigma_unit` and `sigma_noise` are the
     standard deviations between units and within a unit; `sigma_noise` is nan if no unit has two
-    outcomes.
+    outcomes. `cap` is the amount to which larger outcomes were reduced, None for no cap, and
+    `above_cap` the share of outcomes that were larger.
     """
 
     outcomes: int

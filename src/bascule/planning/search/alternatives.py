@@ -1,9 +1,9 @@
 """Alternatives in a plan: smaller shares of the traffic, smaller lifts, and early signals.
 
-If a request is impossible, the same searches find the nearest possible one: a larger lift, a later
-deadline, or more traffic. Everything is predicted for the design that decides soonest: an even
-split, with a horizon if possible. While the first windows are open, no outcome is known and units
-are split evenly. A smaller share of the traffic enrols fewer units in that time, but takes longer.
+If a request is impossible, `reach` finds the nearest possible one: a larger lift, a later deadline,
+or more traffic. It predicts the design that decides soonest: an even split, with a horizon if
+possible. While the first windows are open, no outcome is known and units are split evenly. A
+smaller share of the traffic enrols fewer units in that time, but takes longer.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ STEEPEST, FLATTEST = -4.0, -1.0
 class Reach:
     """The lift, the deadline or the traffic that would suffice if only this one value were changed.
 
-    A value is None if no change of it would help.
+    A value is None if no change of this value would help, or if theory cannot tell.
     """
 
     lift: float | None
@@ -51,6 +51,8 @@ class Reach:
 
 def reach(request: PlanRequest, factor: float = 1.0) -> Reach:
     """Return the least changes to a request that make a decision by the deadline likely enough.
+
+    `factor` multiplies the time that theory predicts, to correct it.
 
     >>> result = reach(PlanRequest())
     >>> 0.003 < result.lift < 0.005, result.deadline_days < 10

@@ -71,7 +71,8 @@ def soonest(request: PlanRequest) -> Rule:
     0.9
     """
     plain, ending = even_split(request), with_horizon(request, 1.0)
-    # If no guarantee is accepted, as with an estimated spread, the strongest available is used.
+    # If the guarantee of the even split is not accepted, as with an estimated spread, designs with
+    # a horizon are not held to the accepted guarantee either.
     if request.accepts(design_of(request, plain)):
         ending = [rule for rule in ending if request.accepts(design_of(request, rule))]
     return ending[-1] if ending else plain
@@ -89,7 +90,7 @@ def tilted(request: PlanRequest, tilt: float) -> Tilt:
 
 
 def with_horizon(request: PlanRequest, tilt: float) -> list[Tilt]:
-    """Return tilted blocks that end at an information horizon, if that is possible.
+    """Return a list of the tilted blocks that end at a horizon; it is empty if that is impossible.
 
     >>> [rule.label for rule in with_horizon(PlanRequest(), 3.0)]
     ['Tilt_3, effect 0.01, power 0.9']
@@ -106,7 +107,7 @@ def with_horizon(request: PlanRequest, tilt: float) -> list[Tilt]:
 
 
 def with_futility(request: PlanRequest, rule: Tilt) -> list[Tilt]:
-    """Return the rule with futility thresholds; empty if theory cannot predict their effect.
+    """Return the rule with each futility threshold whose effect theory can predict.
 
     >>> (rule,) = with_futility(PlanRequest(), with_horizon(PlanRequest(), 3.0)[0])
     >>> rule.futility
@@ -171,7 +172,7 @@ def candidates(request: PlanRequest, rules: Iterable[Rule] = ()) -> tuple[Rule, 
 def closer(rule: Rule, tried: Iterable[Rule]) -> tuple[Rule, ...]:
     """Return rules whose parameter lies between that of `rule` and the nearest that were tried.
 
-    The new values are whole numbers if those are.
+    The new values are whole numbers if the values on both sides are.
 
     >>> [rule.tilt for rule in closer(Tilt(8), [Tilt(tilt) for tilt in TILTS])]
     [6.0, 7.0, 9.0, 10.0, 11.0]
@@ -192,7 +193,7 @@ def closer(rule: Rule, tried: Iterable[Rule]) -> tuple[Rule, ...]:
 
 
 def _between(low: float, high: float) -> list[float]:
-    """Return a few evenly spaced numbers between two: whole ones between whole ones.
+    """Return a few evenly spaced numbers between two limits; whole ones if both limits are whole.
 
     >>> _between(0.1, 0.5), _between(0.2, 1.0), _between(1.0, 3.0)
     ([0.2, 0.3, 0.4], [0.4, 0.6, 0.8], [2.0])
@@ -223,9 +224,10 @@ def search(
 
 
 def _worth_a_closer_look(best: Candidate, points: Sequence[Candidate]) -> bool:
-    """Return whether to search near the best rule: some values of its parameter are too slow.
+    """Return whether to try more values of the best rule's knob, near the present value.
 
-    Without predictions, a refined search would only find noise.
+    It is worth it if some values of the knob are too slow. Without predictions, a refined search
+    would only find noise.
     """
     alike = [point for point in points if even_rule(point.rule) == even_rule(best.rule)]
     return by_theory(points) and any(not point.in_time for point in alike)

@@ -74,8 +74,8 @@ class Candidate:
     def weighed_days(self) -> float:
         """Weighted mean of the expected days at the lift and at no effect.
 
-        The days at no effect are those of the deadline if theory cannot predict them, and without a
-        horizon: then nearly all tests without an effect last until the deadline.
+        The days at no effect are the days until the deadline if theory cannot predict them, or if
+        the design has no horizon: then nearly all tests without an effect last until the deadline.
         """
         zero = self.zero if self.design.procedure.has_horizon else None
         at_zero = self.request.deadline_days if zero is None else zero.days.mean
@@ -98,7 +98,7 @@ class Candidate:
         return self.zero is not None and self.zero.days.mean <= fixed
 
     def beats(self, rival: Candidate) -> bool:
-        """Whether the design decides in time, and is no worse than `rival` in days and cost."""
+        """Return whether the design is in time, and no worse than `rival` in days and cost."""
         mine, theirs = self.forecast, rival.forecast
         pairs = [
             (mine.days.mean, theirs.days.mean),

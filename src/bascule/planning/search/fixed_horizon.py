@@ -1,12 +1,13 @@
 """The fixed-horizon test: sample size by a power calculation, and a single look.
 
-With z quantiles of the normal distribution, each arm gets
-`n = (z(1 - error / (K - 1)) + z(power))^2 (s_1^2 + s_2^2) / gap^2` units, where s_1 and s_2 are the
-spreads of the best arm and of its nearest rival; then the better average wins if it is ahead by
-z(1 - error / (K - 1)) standard errors. It declares a worse arm with a probability of at most
-`error`, as the designs of a plan do, but by the normal approximation and at that one look only. A
-request with `sides=2` has half of its error on each side, in this test and in the designs.
-If outcomes recur, n is converted into units by the information of all outcomes of a unit.
+Of K arms each gets `n = (z(1 - p / (K - 1)) + z(power))^2 (s_1^2 + s_2^2) / gap^2` units. Here z is
+the quantile function of the standard normal distribution, s_1 and s_2 are the spreads of the best
+arm and of its nearest rival, and p is `error` with `sides=1` and half of it with `sides=2`. The
+better average wins if it is ahead by z(1 - p / (K - 1)) standard errors. The test declares a worse
+arm with a probability of at most p, as the designs of a plan do, but by the normal approximation
+and at that one look only. With a covariate, n is multiplied by the share of the variance that the
+covariate does not explain. If outcomes recur, n is converted into units by the information of all
+outcomes of a unit.
 """
 
 from __future__ import annotations

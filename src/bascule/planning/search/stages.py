@@ -120,7 +120,8 @@ class _Planning:
             if shown is not None:
                 answer = answer.with_point(point.with_simulation(shown))
                 yield answer
-        # Designs are chosen by expected costs, but none may be better in all simulated figures.
+        # Designs are chosen by expected costs, but no other design may be better than the chosen one
+        # in all simulated figures.
         played = {answer.rule}
         while (better := _better(answer)) is not None:
             if better.rule in played:
