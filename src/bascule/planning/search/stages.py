@@ -120,7 +120,7 @@ class _Planning:
             if shown is not None:
                 answer = answer.with_point(point.with_simulation(shown))
                 yield answer
-        # Designs are chosen by expected costs, but no other design may be better than the chosen one
+        # Designs are chosen by expected costs, but no other one may be better than the chosen one
         # in all simulated figures.
         played = {answer.rule}
         while (better := _better(answer)) is not None:
