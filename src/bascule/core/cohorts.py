@@ -133,7 +133,7 @@ class CohortStatistics:
             raise InputError(
                 "stage",
                 f"statistics must be of the same stage to be added (got {self.stage} and "
-                f"{other.stage}): a unit counts once, with all that it has given by then",
+                f"{other.stage}): a unit counts once, with all its outcomes up to the stage",
             )
         return CohortStatistics(
             tuple(mine + theirs for mine, theirs in zip(self.arms, other.arms, strict=True)),

@@ -59,7 +59,9 @@ class Covariate:
     def __post_init__(self) -> None:
         name = self.name
         if not isinstance(name, str) or not name.strip() or len(name) > 100:
-            raise InputError("covariates", f"a covariate needs a short name (got {name!r:.60})")
+            raise InputError(
+                "covariates", f"a covariate needs a name of 1 to 100 characters (got {name!r:.60})"
+            )
         if name in RESERVED:
             raise InputError(
                 "covariates", f"covariate {name!r} has the name of an export's column: change it"

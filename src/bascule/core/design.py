@@ -166,7 +166,8 @@ class Design(DesignFields):
     def _check_metrics(self) -> None:
         if not self.outcome.supports("metrics"):
             raise invalid(
-                f"metrics are measured once a unit, and {self.outcome!r} recurs: leave them out"
+                f"metrics are measured once a unit, and units of {self.outcome!r} give several "
+                "outcomes: leave metrics out"
             )
         for metric, metric_design in zip(self.metrics, self.metric_designs, strict=True):
             if metric.is_guardrail and metric_design.calibration.guarantee == "as published":

@@ -70,7 +70,9 @@ class DesignFields(Declared):
         float | None,
         Option("The paper's nominal parameter, instead of an error.", kind="probability"),
     ] = None
-    max_units: Annotated[int | None, Option("End a test here, undecided.", kind="whole")] = None
+    max_units: Annotated[
+        int | None, Option("Units at which a test ends undecided.", kind="whole")
+    ] = None
     min_effect: Annotated[
         float | None,
         Option(
@@ -239,8 +241,8 @@ def check_signals(measure: Measure | None, reports: object, covariates: object) 
         )
     if covariates is not None:
         raise invalid(
-            "early_signals do not go together with covariates, which adjust outcomes when they "
-            "count: leave one of them out"
+            "early_signals do not go together with covariates, which adjust outcomes when units "
+            "count: leave one of the two out"
         )
 
 

@@ -31,7 +31,7 @@ def test_what_is_no_covariate_is_refused(given: Any) -> None:
 @pytest.mark.parametrize(
     ("given", "match"),
     [
-        ({"name": ""}, "needs a short name"),
+        ({"name": ""}, "needs a name of 1 to 100"),
         ({"name": "arm"}, "export"),
         ({"name": "x", "low": 2, "high": 1}, "above low"),
         ({"name": "x", "low": 1, "high": 2}, "missing"),

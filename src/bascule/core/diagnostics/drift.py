@@ -75,11 +75,13 @@ def cells_of(field: str, periods: Sequence[Statistics]) -> Cells:
     """Return arrays of statistics with a row for each period; all must have the same arms."""
     rows = list(periods) if isinstance(periods, Sequence) else []
     if not rows or not all(isinstance(row, Statistics) for row in rows):
-        raise invalid(f"{field} must be a list of Statistics, one a period")
+        raise invalid(f"{field} must be a list of Statistics, one for each period")
     arms = len(rows[0].arms)
     for row in rows:
         if len(row.arms) != arms:
-            raise invalid(f"{field} need the same number of arms (got {arms} and {len(row.arms)})")
+            raise invalid(
+                f"{field} must have the same number of arms (got {arms} and {len(row.arms)})"
+            )
     table = np.array([[(arm.units, arm.total, arm.squares) for arm in row.arms] for row in rows])
     cells = Cells(table[:, :, 0], table[:, :, 1], table[:, :, 2])
     if not np.all(np.isfinite(table)) or np.any(cells.units < 0.0):

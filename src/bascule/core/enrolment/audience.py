@@ -316,7 +316,7 @@ def checked_ramp(ramp: object) -> tuple[tuple[float, float], ...]:
             raise invalid(f"ramp has {step!r:.60}, which is not a pair: {remedy}")
         after, share = seconds("ramp", step[0]), _share("ramp", step[1])
         if steps and (after <= steps[-1][0] or share < steps[-1][1]):
-            raise invalid(f"ramp must rise, and times must follow each other: {remedy}")
+            raise invalid(f"ramp needs increasing times, and shares that never fall: {remedy}")
         steps.append((after, share))
     return tuple(steps)
 

@@ -19,7 +19,7 @@ CsvRow = Mapping[str, str | int | float]
 def prepare_folder(folder: Path) -> None:
     """Create a folder and its parents; raise `InputError` if no files can be written to it."""
     if not str(folder).strip() or str(folder) == ".":
-        raise invalid("out must name a folder: give it one of its own")
+        raise invalid("out must name a folder: give one that has no other use")
     if folder.exists() and not folder.is_dir():
         raise invalid(f"out must be a folder ({folder} is a file): give another name")
     with writable(folder):
@@ -36,7 +36,7 @@ def prepare_file(field: str, path: Path) -> None:
             field, f"{field} cannot be {path}: the folder {path.parent} does not exist"
         )
     if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise InputError(field, f"{field} cannot be {path}: it may not be written")
+        raise InputError(field, f"{field} cannot be {path}: you have no permission to write it")
 
 
 @contextmanager

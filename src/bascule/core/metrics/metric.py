@@ -256,4 +256,7 @@ def _outcome(kind: str, numbers: list[str]) -> Outcome:
             return made
         raise InputError("outcome", "its numbers are missing")
     except (InputError, TypeError) as error:
-        raise InputError("outcome", f"{kind} is written as {model.example} is ({error})") from None
+        raise InputError(
+            "outcome",
+            f"write {kind} with the numbers of {model.example}, as in {EXAMPLE!r} ({error})",
+        ) from None

@@ -129,7 +129,7 @@ class StudentT(NoiseModel):
         checks.accept(self, "df", checks.positive, "3 has heavy tails, 30 is nearly normal")
         if self.df <= LEAST_DF:
             raise invalid(
-                f"df must be above 2 (got {self.df:g}): below there is no standard deviation; "
+                f"df must be above 2 (got {self.df:g}): otherwise there is no standard deviation; "
                 "3 has heavy tails"
             )
         checks.accept(self, "sigma", checks.positive, "it is the spread of one unit's outcome")

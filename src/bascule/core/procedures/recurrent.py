@@ -310,7 +310,7 @@ def refuse_without_noise(outcome: Outcome, instead: str) -> None:
     if outcome.unit_spreads[1] == 0:
         raise invalid(
             "sigma_noise must be above 0 with the radius of Algorithm 2, which is infinite at 0: "
-            f"use {instead}, whose radius is not"
+            f"use {instead}, whose radius is finite"
         )
 
 

@@ -96,19 +96,19 @@ class Tilt(Rule):
     ] = field(default=1, kw_only=True)
     power: Annotated[
         float | None,
-        Option("End the test where the effect is found with this probability.", kind="probability"),
+        Option("Probability of finding the effect; it sets when a test ends.", kind="probability"),
     ] = field(default=None, kw_only=True)
     baseline: Annotated[
         float | None, Option("The mean of 0/1 outcomes without the effect.", needs=("effect",))
     ] = field(default=None, kw_only=True)
     guarantee: Annotated[
         HorizonGuarantee | None,
-        Option("With a power: gaussian takes outcomes as normal.", unset="proven"),
+        Option("With a power: gaussian assumes normal outcomes.", unset="proven"),
     ] = field(default=None, kw_only=True)
     reach: Annotated[
         float | None,
         Option(
-            "Instead of a power: standard errors of the effect at the end.",
+            "Instead of a power: the effect in standard errors at the end of the test.",
             kind="positive",
             excludes=("power",),
         ),
