@@ -106,7 +106,7 @@ def command(
     ),
     **options: Any,
 ) -> None:
-    """Is there a winner in the log, how large is the effect, and since when was it known?"""
+    """Analyse a log: whether there is a winner, how large the effect is, and since when."""
     from bascule.analysis.api import analyze
     from bascule.analysis.log.reading import Question
     from bascule.core.inputs.files import csv_text, write_whole

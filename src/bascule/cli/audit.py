@@ -51,7 +51,7 @@ def command(
     ),
     **options: Any,
 ) -> None:
-    """Run a rule through a battery of worlds: how often it is wrong, at a one-sided error."""
+    """Simulate a rule in many worlds: compare how often it is wrong with its one-sided error."""
     from bascule.research.comparison.audit import audit
 
     if rule == "static":

@@ -53,7 +53,7 @@ OUT = named(
 
 @declared(MEANS, designs.OUTCOME, OF_DESIGN, COMPARED, RUNS, designs.WORKERS, OUT, designs.JSON)
 def command(**options: Any) -> None:
-    """Compare every rule on one problem, at the same one-sided error: its cost and its time."""
+    """Compare the cost and the time of every rule on one problem, at the same one-sided error."""
     from bascule.core.inputs.files import prepare_folder
     from bascule.research.comparison.contenders import USUAL, RuleFamily
     from bascule.research.comparison.frontier import frontier

@@ -83,7 +83,7 @@ VERBOSE = named(
 
 @declared(PLAN, PARAMETERS, FORMS, designs.RUNS, designs.DASK, VERBOSE, designs.JSON, PREFER, FILES)
 def command(**options: Any) -> None:
-    """Which design to run, how long it will take, and what it will cost."""
+    """Find the design to run, how long it will take, and what it will cost."""
     gc.set_threshold(GARBAGE)
     # Hide SciPy's linear algebra, which Numba would load although no loop of a plan uses it.
     sys.modules.setdefault(LINEAR_ALGEBRA, None)  # type: ignore[arg-type]

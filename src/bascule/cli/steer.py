@@ -62,7 +62,7 @@ WAREHOUSE = named(
     source=Option(
         "A file, or the URL of a database.", group="basics", required=True, metavar="PLACE"
     ),
-    query=Option("Rows with the outcomes.", group="basics", metavar="SQL"),
+    query=Option("Query for the rows with the outcomes.", group="basics", metavar="SQL"),
     id=Option(
         "Column that identifies an outcome, so that an outcome read twice counts once.",
         group="basics",

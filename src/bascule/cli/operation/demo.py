@@ -56,7 +56,9 @@ PATIENCE = 60.0
 OPTIONS = {
     "seed": replace(RUNS["seed"], default=str(TYPICAL)),
     "runs": replace(runs(1000)["runs"], limits=(2, 1_000_000)),
-    **named(day_seconds=Option("Seconds that a day takes, at least.", kind="whole", default="5")),
+    **named(
+        day_seconds=Option("Minimum seconds that a day takes.", kind="whole", default="5"),
+    ),
     "port": replace(SERVICE["port"], default="0"),
 }
 

@@ -36,7 +36,7 @@ RULE = named(
 
 OUTCOME = named(
     outcome=Option(
-        "What one unit gives.",
+        "The model of a unit's outcome.",
         kind="choice",
         group="basics",
         choices=OUTCOMES.kinds,
@@ -104,7 +104,10 @@ AS_JSON = switch("--json", JSON["json"].help)
 
 def runs(count: int) -> dict[str, Option]:
     """Return the options of a simulation, with `count` runs as the default."""
-    return {**RUNS, "runs": replace(RUNS["runs"], help="How many tests.", default=str(count))}
+    return {
+        **RUNS,
+        "runs": replace(RUNS["runs"], help="Number of simulated tests.", default=str(count)),
+    }
 
 
 def option(meaning: str, metavar: str | None = None, **settings: Any) -> Any:

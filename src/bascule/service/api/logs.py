@@ -51,7 +51,7 @@ async def report(
 
 @router.get("/experiments/{name}/history", response_model=answers.History, **described())
 async def history(request: Request, name: str, _: Viewer) -> Response:
-    """The history of a test: the points of a plot."""
+    """The history of a test: its means, units and effects at several times, for a plot."""
     entry = await find(request, name)
 
     def points() -> dict[str, Any]:

@@ -52,21 +52,21 @@ class StoreCalls:
     async def short(
         self, function: Callable[Given, Result], *args: Given.args, **named: Given.kwargs
     ) -> Result:
-        """Run a call that reads or writes a few rows."""
+        """Return the result of a call, in a thread, that reads or writes a few rows."""
         call = self._in_thread(self._short, partial(function, *args, **named))
         return await self.in_time(call, _name(function), SHORT_DEADLINE)
 
     async def long(
         self, function: Callable[Given, Result], *args: Given.args, **named: Given.kwargs
     ) -> Result:
-        """Run a call that may read a whole log."""
+        """Return the result of a call, in a thread, that may read a whole log."""
         call = self._in_thread(self._long, partial(function, *args, **named))
         return await self.in_time(call, _name(function), LONG_DEADLINE)
 
     async def compute(
         self, function: Callable[Given, Result], *args: Given.args, **named: Given.kwargs
     ) -> Result:
-        """Run a computation that takes too long for the event loop and needs no store."""
+        """Return the result of a computation, in a thread, that needs no store."""
         call = self._in_thread(self._computing, partial(function, *args, **named))
         return await self.in_time(call, _name(function), LONG_DEADLINE)
 
@@ -153,9 +153,9 @@ class SharedRead(Generic[Result]):
         self._renewal: asyncio.Task[None] | None = None
 
     def is_fresh(self, age: float) -> bool:
-        """Whether the value is at most `age` seconds old; begin to read it again in time.
+        """Whether the value is less than `age` seconds old; start a new reading if it soon is not.
 
-        The first caller after half of `age` begins the next reading and does not wait for it. So
+        The first caller after half of `age` starts the next reading and does not wait for it. So
         nobody waits while callers come often.
         """
         old = time.monotonic() - self.read_at

@@ -101,7 +101,7 @@ class Turns:
     async def turn(self, who: str, is_limited: bool = True) -> AsyncIterator[None]:
         """Wait for a turn, held inside this block; raise if too many callers wait already."""
         if is_limited and (self.asked >= self._most or self._asked[who] >= self._most_of_one):
-            raise unavailable(f"too many {self._name} are asked for at once: wait for one")
+            raise unavailable(f"too many {self._name} are asked for at once: wait, then repeat")
         self._asked[who] += 1
         try:
             await self._wait(who)

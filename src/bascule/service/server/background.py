@@ -141,7 +141,7 @@ def _apart(task: str, entry: Summary) -> Iterator[None]:
 
 
 async def deliver(app: FastAPI, target: webhooks.Recipient) -> None:
-    """Send the events that are due to one address."""
+    """Send one address the events that are due, and count the deliveries by their result."""
     state = app.state
     for result in await webhooks.deliver_due(state.store, state.calls, target):
         state.metrics.deliveries.labels(result).inc()

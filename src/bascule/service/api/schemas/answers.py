@@ -221,7 +221,7 @@ class PointOut(BaseModel):
 
 
 class History(BaseModel):
-    """The history of a test."""
+    """The history of a test, the oldest point first."""
 
     arms: list[str]
     points: list[PointOut]
@@ -308,7 +308,7 @@ class Erased(BaseModel):
 
 
 class Health(BaseModel):
-    """The state of the service."""
+    """The state of the service: `status` is "ok"."""
 
     status: str
 
@@ -334,7 +334,7 @@ class Evaluations(BaseModel):
 
 
 class EvaluationFailure(BaseModel):
-    """The error of an evaluation."""
+    """Why a flag was not evaluated, with the error code of OFREP."""
 
     key: str | None = None
     errorCode: Literal[  # noqa: N815

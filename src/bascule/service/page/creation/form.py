@@ -74,7 +74,7 @@ class Form:
         return [line.strip() for line in self["arms"].splitlines() if line.strip()]
 
     def rules(self) -> tuple[Rule, ...]:
-        """Return the additional rule to plan, if one was chosen."""
+        """Return the additional rule to plan, in a tuple that is empty if none was chosen."""
         kind = self.typed.get("other_rule", NO_RULE)
         values = {
             name.removeprefix(OF_RULE): _entries(name, text)
