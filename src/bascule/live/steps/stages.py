@@ -77,8 +77,8 @@ def _check_missing(design: Design) -> None:
         if measure.period is not None and measure.least_coverage > 0.0:
             raise InputError(
                 "coverage",
-                f'a period without events counts as a value that nobody measured with "'
-                f'{measure.aggregate}", and their number is not known: use "sum", or give '
+                f'with "{measure.aggregate}", a period without events counts as a value that '
+                'nobody measured, and the number of such periods is not known: use "sum", or give '
                 "coverage=0 to accept any number of them",
             )
         if measure.missing == "exclude" and not name:

@@ -25,7 +25,7 @@ MOST_EXCLUDED = 100_000
 """Maximum number of excluded outcomes that a test lists; further ones are only counted."""
 
 OPEN: tuple[Phase, ...] = ("ready", "running", "paused")
-"""Phases in which outcomes still count."""
+"""Phases in which outcomes can still decide the test."""
 
 
 class Assignment(NamedTuple):

@@ -251,5 +251,5 @@ def _timely(
     if timely.accepted and (
         stage <= state.progress or now >= due(measure, state.enrolment.origin, stage)
     ):
-        return Receipt(False, "late", f"it came after stage {stage}, where it belongs, had counted")
+        return Receipt(False, "late", f"it came after its stage, {stage}, had counted")
     return timely

@@ -41,7 +41,7 @@ STAGES_AT_ONCE = 20
 """Maximum number of stages that one transaction closes."""
 
 POINT_EVERY = 1.02
-"""Factor by which the number of units grows between two points of the history."""
+"""Minimum factor by which the progress of an open test grows between points of its history."""
 
 
 def settle(work: UnitOfWork, limit: int = FOLDED_AT_ONCE) -> bool:

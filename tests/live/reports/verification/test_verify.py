@@ -141,7 +141,7 @@ def test_an_outcome_that_is_missing_of_a_metric_is_named(store: bs.Store) -> Non
         test.record_many([(unit, 1.0), (unit, 0.5, None, None, "latency")])
     assert test.verify().agrees
     damage(store, "DELETE FROM outcomes WHERE number = 3 AND metric = 'latency'")
-    assert "unit 3 cannot be folded: ValueError: it has no outcome of some metric" in str(
+    assert "unit 3 cannot be counted: ValueError: it has no outcome of some metric" in str(
         test.verify()
     )
 

@@ -100,10 +100,12 @@ def _tried(name: str, check: Callable[[], StoreCheck]) -> StoreCheck:
 
 def _version(version: str | None) -> StoreCheck:
     if version == VERSION:
-        return StoreCheck("version", True, f"tables {version}, as this bascule has them")
+        return StoreCheck("version", True, f"the tables have version {version}, as expected")
     if version is None:
         return StoreCheck("version", False, "there are no tables: it is empty")
-    return StoreCheck("version", False, f"tables {version}, but this bascule has {VERSION}")
+    return StoreCheck(
+        "version", False, f"the tables have {version}, but this bascule has {VERSION}"
+    )
 
 
 def _integrity(database: Database) -> StoreCheck:
@@ -144,7 +146,7 @@ def _clock(connection: Connection) -> StoreCheck:
     ]
     if ahead:
         return StoreCheck(
-            "clock", False, f"units came later than now: {', '.join(ahead)}: set the clock"
+            "clock", False, f"it is behind the last units of {', '.join(ahead)}: set it right"
         )
     return StoreCheck("clock", True, f"{moment(now):%Y-%m-%d %H:%M:%S} UTC, after all times in it")
 

@@ -210,7 +210,7 @@ def check_leftovers(
     for folded, time, statistics in statements.fetch(connection, records.HISTORY, experiment):
         _check_entry(findings, f"history after {folded} units", time, statistics)
         if progress is not None and not folded <= progress:
-            findings.add(f"history after {folded} units, but only {progress} are folded")
+            findings.add(f"history after {folded} units, but only {progress} have counted")
     entries = statements.fetch(connection, AUDIT, experiment)
     is_logged = any(action == "decide" for _, _, action, _ in entries)
     if stored is not None and is_logged != (stored.state.ending.verdict is not None):

@@ -240,7 +240,7 @@ class _UnitLog:
         ]
         if stored[0] != state.folding.folded:
             self.findings.add(
-                f"{state.folding.folded} units are folded, {stored[0]:g} are in the sums"
+                f"{state.folding.folded} units have counted, but {stored[0]:g} are in the sums"
             )
         # For a ratio, the residuals of numerators depend on units that are gone.
         is_ratio = math.isnan(self._total)
@@ -290,7 +290,7 @@ class _UnitLog:
             self.replay = replay.fold(unit, row.deal)
             self._counted_at = counts_at
         except DAMAGE as error:
-            self.findings.add(f"unit {row.number} cannot be folded: {reason(error)}")
+            self.findings.add(f"unit {row.number} cannot be counted: {reason(error)}")
             self._folds = False
 
     @property
