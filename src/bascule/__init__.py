@@ -1,12 +1,12 @@
 """bascule: adaptive A/B tests that balance their cost against the time to a proven decision.
 
-`dir(bascule)` lists the names that a test needs from plan to decision. More is in modules by
-subject:
+`dir(bascule)` lists the names that a test needs from plan to decision. Further names are in these
+modules:
 
 - `analysis`, `live`, `planning`, `simulation`: further functions, and the classes of results
 - `design`: base classes for rules and outcome models of your own
 - `progress`: pure functions from statistics to the next arm, intervals and the decision
-- `research`: the frontier of all rules, and audits
+- `research`: comparisons and audits of rules, and rules that are for research only
 - `theory`: bounds and predictions
 - `worlds`: conditions of simulated tests
 

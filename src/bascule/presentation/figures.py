@@ -58,7 +58,7 @@ NAME_SIGNS = 40
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """The look of one curve: a colour, a dash and a marker, each different from other curves'."""
+    """The look of a curve: its colour, its dash and its marker."""
 
     colour: str
     dash: str | tuple[int, tuple[float, ...]]

@@ -214,7 +214,7 @@ def plot_analysis(analysis: Analysis) -> Figure:
             color="#444444",
         )
     if len(rivals) > 1:
-        # Beside the lines, long names would cover them.
+        # Long names beside the lines would cover them.
         figure.legend(loc="outside lower left", frameon=False, fontsize=9)
     title = "\n".join(wrap(analysis.headline, TITLE_SIGNS))
     figure.suptitle(title, x=0.01, ha="left", fontsize=12)

@@ -20,7 +20,8 @@ KNOBS = {"tilt": "", "alpha": "α "}
 """Prefixes of the values of knobs in the figure; other knobs have their name as prefix."""
 
 TALLEST = 2.5
-"""Multiple of the lowest cost above which designs are left out of the figure."""
+"""A design is not drawn if it costs more than this multiple of the lowest cost, and more than the
+fixed-horizon test."""
 
 
 def plot_plan(plan: Plan) -> Figure:

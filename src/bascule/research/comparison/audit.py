@@ -188,7 +188,7 @@ def audit(
     if free.outcome.recurring:
         raise InputError(
             "outcome",
-            "outcome must be one that a unit gives once: the worlds of an audit have no others",
+            "outcome must not recur: in the worlds of an audit each unit gives one outcome",
         )
     base = world_of(free, wanted)
     battery, left_out = _battery(base, free, worlds)

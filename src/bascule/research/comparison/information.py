@@ -15,10 +15,10 @@ from bascule.theory.limit import oracle_information, spread_between
 
 
 def information(simulation: Simulation) -> Estimate:
-    """Return `n m / (n + m)`, where n and m are mean units of the best arm and its nearest rival.
+    """Return `n m / (n + m)` for the mean units n of the best arm and m of its nearest rival.
 
-    If several rivals are equally near, m is their average. The lower limit for all rules is stated
-    in mean units, so mean units are used here. The standard error follows by the delta method.
+    Means are over runs, as in the lower limit for all rules. If several rivals are equally near, m
+    is their average. The standard error follows by the delta method.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.ETC(), error=0.05)

@@ -25,7 +25,7 @@ NEAR_UCB = UCB(1.05)
 """Rule in place of UCB, whose alpha of 1 does not bound the decision time."""
 
 SHORT_GRID = (4.0, 12.0, 20.0)
-"""log(1/delta) at which `NEAR_UCB` is simulated; its runs are up to 100 times longer."""
+"""log(1/delta) at which `NEAR_UCB` is simulated, whose runs are up to 100 times longer."""
 
 
 def design(

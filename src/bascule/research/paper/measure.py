@@ -75,7 +75,7 @@ class FigureCell:
 
 
 def part_of(runs: int, part: int) -> int:
-    """Return `runs` divided by `part`, but at least `FEWEST`, or `runs` if these are fewer.
+    """Return `runs` divided by `part`, but at least `FEWEST`, or `runs` if that is less.
 
     >>> part_of(10_000, 20), part_of(1000, 20), part_of(60, 20)
     (500, 100, 60)
@@ -121,8 +121,8 @@ def measure(
 ) -> Measurements:
     """Simulate all points, and return their measurements.
 
-    `progress` is called with the rule, the number of all finished runs (`before` of them earlier),
-    and `total`.
+    `progress` is called with the title of a step, the number of finished runs (`before` of them
+    before this call), and `total`.
     """
     measured: dict[tuple[str, float], Simulation] = {}
     for point in points:

@@ -1,8 +1,8 @@
 """Boundaries of sequential tests: the sum of paired differences at which one arm has won.
 
-A pair is one unit of each arm. All tests are one-sided at `error`, know the variance of an outcome,
-and look after each pair: 1, 2, ..., `pairs`. The formulas of GAVI and mSPRT are two-sided, so they
-are used at twice the error.
+A pair is one unit of each arm. All tests are one-sided at `error` and know the variance of an
+outcome. A boundary has a value for each pair, infinite where the test does not look. The formulas
+of GAVI and mSPRT are two-sided, so they are used at twice the error.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class PairTest(NamedTuple):
 
     @property
     def counts(self) -> FloatArray:
-        """Numbers of pairs after each look: 1 to `pairs`."""
+        """The numbers of pairs from 1 to `pairs`."""
         return np.arange(1.0, self.pairs + 1.0)
 
 

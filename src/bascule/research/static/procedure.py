@@ -57,7 +57,7 @@ class StaticProcedure(Procedure):
     """A population whose arms have `sizes` units each, compared at one stage or at every one.
 
     `horizon` is the last stage, if there is one; with `once` the test looks there only. `looks` is
-    how many looks are planned, 0 for endlessly many.
+    the number of planned looks, 0 for endlessly many; only `open_look` uses it.
     """
 
     sizes: tuple[int, ...]

@@ -134,7 +134,7 @@ class Static(Rule):
         return tuple(self.population)
 
     def looks(self, outcome: Outcome) -> int:
-        """Return the number of planned looks; 0 if it is infinite."""
+        """Return the number of planned looks, 0 if it is infinite; 1 unless `stop` is "looks"."""
         if self.stop != "looks":
             return 1
         last = math.inf if self.horizon is None else float(self.horizon)

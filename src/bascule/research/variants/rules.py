@@ -103,7 +103,7 @@ class Variant(Rule):
 @RULES.register
 @dataclass(frozen=True, slots=True)
 class UCBBernstein(Variant):
-    """UCB_alpha with an empirical Bernstein radius: outcomes within limits, of unknown variance.
+    """UCB_alpha with an empirical Bernstein radius, for limited outcomes of unknown variance.
 
     >>> UCBBernstein(2).label
     'UCB-Bernstein_2'
@@ -148,7 +148,7 @@ class UnitMeans(Variant):
     """UCB_alpha at planned looks for recurring outcomes, with either estimator of the paper.
 
     - `mean`: "total" is the total mean, in which every outcome counts alike; "means" is the mean
-      of means, in which every unit does.
+      of means, in which every unit counts alike.
     - `alpha`, `growth`: as in `BoundedUnits`.
 
     >>> UnitMeans(2).label, UnitMeans(2, mean="means").label

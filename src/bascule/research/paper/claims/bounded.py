@@ -61,7 +61,7 @@ def bernstein_keeps_its_error(m: Measurements) -> Finding:
 
 
 def bounded_units_keep_their_error(m: Measurements) -> Finding:
-    """Count the wrong runs of units whose outcomes recur within limits."""
+    """Count the wrong runs of a rule for units whose outcomes recur within limits."""
     return _right(m, UNITS)
 
 

@@ -25,7 +25,7 @@ Verdict = Literal["holds", "not contradicted", "does not hold", "not shown"]
 
 Reading = Literal["printed", "corrected", "ours"]
 """The source of a claim: the paper as it is printed, the paper with the errata that are listed
-in docs/research/slips.md, or our reading of a sentence that leaves several open."""
+in docs/research/slips.md, or our reading of an ambiguous sentence."""
 
 READINGS: dict[Reading, str] = {
     "printed": "as printed",

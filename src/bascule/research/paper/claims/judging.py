@@ -100,7 +100,11 @@ class Comparison:
         return tuple(level for level, margin in pairs if margin.mean < -limit * margin.se)
 
     def verdict(self, looks: int | None = None) -> Verdict:
-        """Return the verdict: denied by any point of opposite order, shown if all points agree."""
+        """Return the verdict on whether `lower` has the lower values.
+
+        It does not hold if the opposite is significant on average, or at a point (see `against`). It
+        holds if the average difference is significant and every point is clear (see `CLEAR`).
+        """
         limit = beyond_chance(self.runs)
         mean, error = self.average.mean, limit * self.average.se
         clear = all(margin.mean > CLEAR * margin.se for margin in self.margins)
@@ -166,7 +170,7 @@ def near(estimate: Estimate, target: float, share: float, runs: int = 10**6) -> 
 
 
 def noticed(title: str, estimates: Sequence[Estimate], runs: int, looks: int = 1) -> str:
-    """Describe how far beyond its limit an estimate would have been detected."""
+    """Describe the distance beyond a limit at which an estimate would have been detected."""
     away = max((beyond_chance(runs, looks) + NOTICED) * estimate.se for estimate in estimates)
     return f"with probability {POWER:g}, {title} by {away:.2g} or more"
 
@@ -314,7 +318,9 @@ class Promise:
 
 
 def at_most(count: int, runs: int, share: float) -> float:
-    """Return the binomial probability of at most `count` among `runs`.
+    """Return the binomial probability of at most `count` successes in `runs` trials.
+
+    `share` is the probability of a success.
 
     >>> round(at_most(1, 10, 0.1), 4), at_most(-1, 10, 0.1), at_most(10, 10, 0.1)
     (0.7361, 0.0, 1.0)
@@ -353,7 +359,7 @@ def keeping(promises: Sequence[Promise], title: str) -> Finding:
             Measured("points that promise anything", len(cells)),
             Measured("of these, shown to keep their promise", shown),
             Measured("most runs, at any point, that broke it", max(cell.broken for cell in cells)),
-            Measured("smallest share of runs that is allowed to", strictest.allowed),
+            Measured("smallest share of runs that may break it", strictest.allowed),
         ),
         f"at every point the number of runs {title}, or more, has a probability of at least "
         f"{TAIL:.2g}, divided by the number of points, if the true share is the allowed one; a "

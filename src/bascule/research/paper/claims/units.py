@@ -45,10 +45,10 @@ from bascule.theory import mean_path
 LAST = GRID[-1]
 
 NEGLIGIBLE = 0.1
-"""Largest ratio of a change to another change at which the first is negligible."""
+"""A change is negligible if it is at most this part of the change with which it is compared."""
 
 LONGEST = 450.0
-"""Largest log(1/delta) that is tried: its delta is not too small for a design."""
+"""Largest log(1/delta) that is tried; the delta of a larger one could be too small for a design."""
 
 
 def _etc_is_cheaper(rule: UCB, log_inverse_delta: float) -> bool:
