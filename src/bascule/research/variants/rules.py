@@ -103,7 +103,7 @@ class Variant(Rule):
 @RULES.register
 @dataclass(frozen=True, slots=True)
 class UCBBernstein(Variant):
-    """UCB_alpha with an empirical Bernstein radius, for limited outcomes of unknown variance.
+    """UCB_alpha with an empirical Bernstein radius, for bounded outcomes of unknown variance.
 
     >>> UCBBernstein(2).label
     'UCB-Bernstein_2'

@@ -102,7 +102,7 @@ class Comparison:
     def verdict(self, looks: int | None = None) -> Verdict:
         """Return the verdict on whether `lower` has the lower values.
 
-        It does not hold if the opposite is significant on average, or at a point (see `against`). It
+        It does not hold if the opposite is significant on average or at a point (see `against`). It
         holds if the average difference is significant and every point is clear (see `CLEAR`).
         """
         limit = beyond_chance(self.runs)
