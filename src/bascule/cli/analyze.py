@@ -106,7 +106,7 @@ def command(
     ),
     **options: Any,
 ) -> None:
-    """Analyse a log: whether there is a winner, how large the effect is, and since when."""
+    """Analyse a log: whether and since when there is a winner, and how large the effect is."""
     from bascule.analysis.api import analyze
     from bascule.analysis.log.reading import Question
     from bascule.core.inputs.files import csv_text, write_whole

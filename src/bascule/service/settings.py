@@ -24,7 +24,7 @@ LISTED = re.compile(r"[a-z0-9!#$%&'*+/=?^_`{|}~.-]*@[a-z0-9-]+(?:\.[a-z0-9-]+)*"
 """Pattern of an e-mail address, or of a domain such as @shop.example."""
 
 MOST_FIELDS = 1000
-"""Maximum number of fields of a URL or a form; the largest form has about a hundred."""
+"""Maximum number of fields of a URL or a form; the largest form has fewer than a hundred."""
 
 LARGE = 8192
 """Number of bytes above which a body is parsed and validated in a thread."""
