@@ -50,8 +50,9 @@ def analyze(
 ) -> Analysis:
     """Analyse the log of a test: is there a winner, how large is the effect, since when?
 
-    Columns with usual names are found. Where several could be meant, one error names them all with
-    a call to copy: nothing is guessed. docs/using/analyse-logs.md goes through all of it.
+    Columns that are not named are found by usual names. If several could be meant, nothing is
+    guessed: one error lists all open questions, with a call to copy. docs/using/analyse-logs.md has
+    examples.
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ def analyze(
     segment
         Column whose values are analysed separately, each with an equal part of the error.
     assignments
-        Table with the arms of units, if these were assigned elsewhere.
+        Table with the arms of units, if the log has only their events.
     assigned
         How units were assigned: probabilities, weights, clusters, blocks.
     until

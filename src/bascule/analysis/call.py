@@ -329,7 +329,7 @@ class Asked:
 
     @property
     def about_units(self) -> dict[str, Column]:
-        """The columns, besides the arm, that describe a unit or a row of several units."""
+        """The columns that describe a unit or a row of several units, by role, without the arm."""
         return {
             "segment": self.segment,
             "covariate": self.covariate,

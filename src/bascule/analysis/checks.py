@@ -42,7 +42,7 @@ ENOUGH_TO_MISS = 10
 
 
 def looks_words(p_value: float, once: float) -> str:
-    """Format a p-value that holds at any number of looks, and that of a single look if different.
+    """Return as text a p-value for any number of looks and, if different, that of a single look.
 
     >>> looks_words(0.31, 0.0086), looks_words(0.5, 0.5)
     ('p = 0.31 however often you look; p = 0.0086 if this is the only look', 'p = 0.5')

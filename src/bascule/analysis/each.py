@@ -30,9 +30,9 @@ from bascule.core.presenter import Reported, presenter
 class LogAnswer:
     """The result of one test in a log of many tests.
 
-    `leader` is the winner, or the arm that looks best; the difference is that of the leader minus
-    its nearest rival; where outcomes are `binary`, 0 or 1, it is a difference of shares. `flagged`
-    names the checks that found something. A test that could not be analysed has the reason in
+    `leader` is the winner, or the arm that looks best. `difference` is its mean minus that of its
+    nearest rival; if outcomes are `binary`, 0 or 1, these means are shares. `flagged` names the
+    checks that found something. A test that could not be analysed has the reason in
     `problem`, and nothing else. `e_value` is the evidence at the end of the log against all arms
     being equal, and `stands` is true for the tests that remain significant after a correction for
     their number: at most 5 % of these are expected to be false. `savings` is a forecast of the same

@@ -27,11 +27,11 @@ EXCLUDE = "exclude"
 """Value of `missing` that excludes units without any value."""
 
 Missing = float | str | None
-"""Outcome of a unit without any value: a number, or "exclude"; None means 0."""
+"""Outcome of a unit without any value: a number, "zero" or "exclude"; None means 0."""
 
 REPEATED = (
-    "repeated outcomes of a unit are not analysed by the rules for recurring units: compare their "
-    'mean, which the metric "VALUE per row" does'
+    "repeated outcomes of a unit are not analysed by the rules for recurring units: compare the "
+    'mean of the rows, with the metric "VALUE per row"'
 )
 
 
@@ -136,7 +136,7 @@ class Request:
 
     @property
     def strict_outcome(self) -> Outcome | None:
-        """The model if its `check_value` requires more than two limits; else None."""
+        """The model if its `check_value` checks more than limits; None otherwise, and for 0/1."""
         model = self.outcome
         if model is None or model.binary:
             return None

@@ -71,8 +71,9 @@ class Score:
     All differences are the treatment minus the control, with the interval that holds at any time,
     or at one look if that was asked for. `p_value` is always that of one look, not corrected for
     the number of comparisons. `verdict` is "better", "worse" or "open", and for a guardrail
-    "within margin", "harmed" or "open". `unbiased` is the median-unbiased difference of a live test
-    that is decided, else None. Where outcomes are `binary`, 0 or 1, means are shares.
+    "within margin", "beyond margin", "harmed" or "open". `unbiased` is the median-unbiased
+    difference of a live test that is decided, else None. Where outcomes are `binary`, 0 or 1, means
+    are shares.
     """
 
     metric: str
@@ -111,9 +112,9 @@ class Analysis(Reported):
     error: float
     """Bound on the probability that a worse arm wins."""
     rows: int
-    """Number of rows of the log."""
+    """Number of rows of the log, with those of a table of assignments."""
     units: int
-    """Number of units that count."""
+    """Number of units, with those whose outcomes are not final yet."""
     first_day: str | None
     """First day of the log, as 2026-03-01; None if the log has no times."""
     last_day: str | None
@@ -126,7 +127,7 @@ class Analysis(Reported):
     decision: Decision | None
     """The decision; None while there is none."""
     decided: str | None
-    """The first day on which the log allowed the decision."""
+    """First day on which the log allowed the decision; None if it is unknown or there is none."""
     days: tuple[Day, ...]
     """Differences and decision, day by day."""
     cost: float | None
@@ -140,7 +141,7 @@ class Analysis(Reported):
     excluded: dict[str, int]
     """Number of rows or units that do not count, by reason."""
     reading: Reading
-    """Which columns were used, and how they were read."""
+    """The columns that were used, and how they were read."""
     contrasts: tuple[Contrast, ...] = ()
     """Each treatment minus the control, with the relative lift."""
     e_values: tuple[float, ...] = ()
@@ -152,13 +153,13 @@ class Analysis(Reported):
     notes: tuple[str, ...] = ()
     """Remarks on how the log was analysed."""
     segment: str | None = None
-    """Name of the segment that the analysis is about."""
+    """Name of the segment that the analysis is about; None for a whole log."""
     segments: tuple[Analysis, ...] = ()
     """An analysis for each segment; the log as a whole then has no decision."""
     metrics: tuple[Analysis, ...] = ()
     """Analyses of the other metrics of the log."""
     metric: LogMetric | None = None
-    """The metric as it was declared."""
+    """The metric as it was declared; None for the first one."""
     standings: dict[str, Standing] = field(default_factory=dict)
     """For a guardrail, the verdict on each treatment, such as "within margin" or "harmed"."""
     withheld: str = ""
@@ -196,7 +197,7 @@ class Analysis(Reported):
 
     @property
     def held_by(self) -> dict[str, Standing]:
-        """The guardrails for which the winner is not proven to be within the margin."""
+        """The guardrails whose margin the winner is not proven to be within, with its verdicts."""
         if self.decision is None or self.decision.arm is None:
             return {}
         winner = self.decision.name

@@ -66,7 +66,7 @@ def within_blocks(arrivals: FloatArray, block: Block) -> Check:
 
 
 def changed_between(units: FloatArray, looks: int) -> bool:
-    """Return whether the arms' shares of units changed between blocks, corrected for the looks."""
+    """Return whether the shares of the arms changed between blocks, at 1 % over all `looks`."""
     found, free = homogeneity(units)
     return free > 0 and p_at_look(chi_square_tail(found, free), max(looks, 1)) <= LEVEL
 

@@ -38,7 +38,7 @@ class Period:
 
     since: datetime
     until: datetime | None
-    """None while the shares are in force."""
+    """End of the period; None while the shares are in force."""
     shares: Shares
 
 
@@ -103,7 +103,7 @@ class Ledger:
 
     @property
     def verified(self) -> datetime:
-        """When the flag tool was last seen to have the shares in force."""
+        """Time at which the flag tool was last seen to have the shares in force."""
         row = self.latest("in force", "checked")
         assert row is not None
         return read_time(row["at"])

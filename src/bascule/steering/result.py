@@ -39,12 +39,12 @@ class SteeringRun(Reported):
 
     @property
     def state(self) -> Literal["running", "decided"]:
-        """Whether the test is still running or over."""
+        """State of the test: "running", or "decided" once it is over, even if undecided."""
         return "running" if self.decided is None else "decided"
 
     @property
     def winner(self) -> str | None:
-        """The name of the decision; None before the end of the test, or if it ended undecided."""
+        """The winner, or "no difference that matters"; None without a decision."""
         return None if self.decided is None else self.decided["winner"]
 
     @property
@@ -89,7 +89,11 @@ class SteeringRun(Reported):
         if self.log is not None:
             facts += [
                 Fact("Log", f"{count(self.log.rows)} rows", f"({self.log.end})"),
-                Fact("Not counted", f"{count(self.log.elsewhere)} units", "yet, or between shares"),
+                Fact(
+                    "Not counted",
+                    f"{count(self.log.elsewhere)} units",
+                    "(windows are open, or shares were changing)",
+                ),
             ]
         return Report(
             said.headline,

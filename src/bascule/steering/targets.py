@@ -1,7 +1,7 @@
 """Targets: where the shares of a steered test are written, and read back from.
 
-A target has two verbs. `read` returns the share of each variant of the flag, and `write` sets them;
-everything else of the flag stays as it is.
+A target has two operations. `read` returns the share of each variant of the flag, and `write` sets
+these shares and leaves everything else about the flag as it is.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ class Unleash:
 class Command:
     """A program of the user's own, called as `COMMAND read` and `COMMAND write`.
 
-    For `read` it prints the shares as a JSON object; for `write` it has them on standard input.
+    For `read` it prints the shares as a JSON object. For `write` it gets them on standard input.
     """
 
     kind: Literal["command"]

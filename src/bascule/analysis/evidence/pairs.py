@@ -86,7 +86,7 @@ class PairEvidence:
 
     @property
     def log_e_value(self) -> float:
-        """Logarithm of an e-value for no difference: the mean of the evidence for either sign.
+        """Logarithm of an e-value against no difference: the mean of the evidence for either sign.
 
         >>> round(PairEvidence(50.0, 100.0).log_e_value, 3), UNKNOWN.log_e_value
         (9.209, 0.0)

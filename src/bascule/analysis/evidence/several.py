@@ -26,9 +26,9 @@ def e_value(log_evidence: float) -> float:
 
 
 def from_p_value(p_value: float) -> float:
-    """Return the logarithm of an e-value from a p-value: half of its inverse square root.
+    """Return the logarithm of the e-value 1 / (2 sqrt(p)) of a p-value p.
 
-    The integral of the e-value over all p-values from 0 to 1 is 1.
+    The integral of this e-value over all p-values from 0 to 1 is 1.
 
     >>> round(math.exp(from_p_value(0.0001)), 6)
     50.0

@@ -53,7 +53,7 @@ class Reading:
     mixed: tuple[str, ...] = ()
 
     def stamp(self, day: str) -> str | None:
-        """Return a day as in the log: a date, the number of a day, or None if it has no times.
+        """Return a day as the log writes it, a date or the number of a day; None without times.
 
         >>> Reading(log="log.csv", arm="arm", times="numbers").stamp("1970-01-09")
         'day 8'

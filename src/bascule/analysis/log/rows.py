@@ -141,7 +141,7 @@ def arms_of(
 
 
 def compared(names: Sequence[str], control: str | None) -> tuple[str, ...]:
-    """Return the arms, the control first; raise an error for a single arm or an unknown control."""
+    """Return the arms, the control first; raise an error for an unknown control or a single arm."""
     if len(names) < 2:
         found = f"only {names[0]!r}" if names else "no arm at all"
         raise invalid(f"arm: the log has {found}: a test compares at least two")

@@ -102,7 +102,11 @@ def surely(text: Any, kind: str) -> Any:
 
 
 def points(text: Any, name: str = "") -> dict[str, Any]:
-    """Return expressions that count numbers as 1.234, with a point, and whole below a thousand."""
+    """Return expressions that count the numbers in a column of text, by their form.
+
+    The forms are "grouped" for numbers such as 1.234, "pointed" for all numbers with a point, and
+    "whole" for whole numbers below a thousand. `name` is appended to the keys.
+    """
     at, length = text.find("."), text.length()
     begins, negative = (text >= "1") & (text < ":"), text.startswith("-")
     grouped = (begins & (at <= 3)) | (negative & (at > 1) & (at <= 4))
