@@ -9,8 +9,8 @@ from itertools import chain, count
 from typing import NamedTuple
 
 Early = tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
-"""Early events: for each kind of block that has not counted (its units of each arm), the number of
-units of each arm that have an event, over all blocks of that kind."""
+"""Early events: for each set of sizes (the units of each arm in a part of a block), the number of
+units of each arm that have an event, over all open parts of these sizes."""
 
 Delays = tuple[tuple[int, int, int], ...]
 """Delays of each arm, in hundredths of the window: the number of matured units with an event, the

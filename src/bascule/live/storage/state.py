@@ -1,8 +1,8 @@
 """The state of a live test: the data for its next step and its status.
 
 The state is stored as JSON, which `storage.state_json` writes and reads. It does not grow with the
-number of units. The raw log, from which it can be recomputed, is in the tables of assignments and
-outcomes.
+number of units. Its statistics can be recomputed from the raw log, which is in the tables of
+assignments, blocks and outcomes, and from the changes in the audit log.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ class Counts(NamedTuple):
     unassigned: int = 0
     """Number of outcomes of unknown units, or from before their unit was assigned."""
     excluded: int = 0
-    """Number of outcomes that were excluded, or count as another value than given."""
+    """Number of outcomes that were excluded, or count although capped or not exposed."""
 
     @property
     def unlisted(self) -> int:

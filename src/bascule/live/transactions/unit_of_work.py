@@ -115,7 +115,7 @@ class UnitOfWork:
         return self.rows.identify(units, self.state.names)
 
     def exclude(self, event: Event, receipt: Receipt) -> None:
-        """List an event that is excluded, or does not count as given, with the reason.
+        """List an event that is excluded, capped or not exposed, with the reason.
 
         Once the list is full, events are only counted.
         """
