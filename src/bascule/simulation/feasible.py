@@ -121,9 +121,9 @@ def _check_arriving(design: Design, world: World) -> None:
     if design.max_units is not None and needed > HOPELESS * design.max_units:
         raise InfeasibleError(
             "max_units",
-            f"max_units ({design.max_units}) would end every run undecided: the gap {gap:g} needs "
-            f"about {needed:.1g} units; raise max_units to that, widen the gap, or make the best "
-            "means equal to study a test without a difference",
+            f"max_units ({design.max_units}) would end nearly every run undecided: the gap {gap:g} "
+            f"needs about {needed:.1g} units; raise max_units to that, widen the gap, or make the "
+            "best means equal to study a test without a difference",
         )
 
 

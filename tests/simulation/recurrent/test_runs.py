@@ -191,7 +191,7 @@ def test_engines_belong_to_units() -> None:
 def test_what_would_never_end_is_refused() -> None:
     with pytest.raises(bs.InputError, match="too small"):
         bs.simulate(design(bs.UCB(2)), [0, 1e-4])
-    with pytest.raises(bs.InputError, match="would end every run undecided"):
+    with pytest.raises(bs.InputError, match="would end nearly every run undecided"):
         bs.simulate(design(bs.UCB(2), max_units=100), [0, 0.1])
     with pytest.raises(bs.InputError, match="at most 100000000"):
         bs.simulate(design(bs.UCB(2), max_units=10**9), [0, 1])

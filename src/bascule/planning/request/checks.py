@@ -179,7 +179,7 @@ def checked_every(request: RequestFields) -> float | None:
         raise _of_others(request, "every", "0/1 outcomes")
     if request.metrics:
         raise invalid(
-            "every has no figures for tests with guardrails: leave it out; the plan can be steered"
+            "every has no figures for tests with guardrails: leave it out; the test can be steered"
         )
     length = seconds("every", request.every)
     if not request.deadline_days * DAY / MOST_PERIODS <= length <= request.deadline_days * DAY:

@@ -101,7 +101,7 @@ class PlanFields(Declared):
     deadline_days: Annotated[
         float,
         Option(
-            "Day on which the test ends undecided at the latest.",
+            "Day on which the test ends at the latest, decided or not.",
             label="Maximum duration in days",
             group="basics",
             kind="days",

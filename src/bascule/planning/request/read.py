@@ -108,7 +108,7 @@ def _capped(sample: Sample | None, cap: float | str) -> Outcome:
             f"cap {cap} is a quantile of earlier outcomes: give them (sample), or an amount",
             others=("sample",),
         )
-    return Bounded(0.0, amount("cap", cap, "no outcome counts with more"))
+    return Bounded(0.0, amount("cap", cap, "larger outcomes count as this amount"))
 
 
 def outcome_of(sample: Sample) -> Outcome:

@@ -111,8 +111,8 @@ def _cap_of(outcomes: FloatArray, cap: float | str) -> float:
         tidied = amount("cap", cap, remedy)
     if not tidied > 0.0:
         raise invalid(
-            f"cap must be above 0 (got {cap}, which is {tidied:g}): most outcomes of the sample "
-            "are 0 or less; give a higher quantile, or an amount"
+            f"cap must be above 0 (got {cap}, which is {tidied:g}): give a higher quantile of the "
+            "sample, or an amount above 0"
         )
     return tidied
 

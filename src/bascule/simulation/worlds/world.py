@@ -198,7 +198,7 @@ class World:
     - `noise`: the distribution of outcomes; that of the design's outcome model if not given.
     - `trend`: a movement that all arms share.
     - `change`: a change of the mean of one arm.
-    - `batch`: outcomes are reported when this many units are assigned.
+    - `batch`: outcomes are reported each time that this many units have been assigned.
     - `delay`: how long outcomes take to arrive.
     - `missing`: the probability that an outcome never arrives. This is known when the window of the
       delay ends, and at once if there is no window.

@@ -11,8 +11,9 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A prediction without guarantee: expected units of each arm, the best first, and its gaps.
+    """A prediction without guarantee: the expected units of each arm, the best arm first.
 
+    `gaps` has the distances of the other arms' means from the best mean.
     `course` has pairs of a number of units and the probability of a decision by then; it is empty
     if only the mean path is known. `open_until` is the mean number of units at which tests without
     a decision end, infinite if there are none. `wrong` is the probability of a wrong decision, or

@@ -1,4 +1,4 @@
-"""Plays the runs of a simulation on the workers of an executor, on this or other machines."""
+"""Play the runs of a simulation on the workers of an executor, on this or other machines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bascule.simulation.runs import Runs
 from bascule.simulation.worlds.world import World
 
 MOST_CHUNKS = 256
-"""Number of chunks into which the runs are cut, unless `LARGEST_CHUNK` demands more."""
+"""Maximum number of chunks into which runs are cut, unless `LARGEST_CHUNK` demands more."""
 
 LARGEST_CHUNK = 200_000
 """Maximum number of runs in a chunk, so that its result is only a few megabytes."""

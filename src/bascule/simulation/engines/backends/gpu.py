@@ -1,4 +1,4 @@
-"""Plays the runs of a simulation on a GPU."""
+"""Play the runs of a simulation on a GPU."""
 
 from __future__ import annotations
 

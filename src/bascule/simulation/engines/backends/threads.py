@@ -1,4 +1,4 @@
-"""Plays the runs of a simulation on all threads, and can be interrupted at any moment."""
+"""Play the runs of a simulation on threads, which can be interrupted at any moment."""
 
 from __future__ import annotations
 
