@@ -103,7 +103,7 @@ def _about(metric: Metric) -> str:
 def _counting(measure: Measure | None) -> str:
     """Describe how the outcome of a unit is measured."""
     if measure is None:
-        return "the first value recorded; a unit without a value holds up those after it"
+        return "the first value recorded; later units wait for a unit without a value"
     names = {"sum": "the sum of its events", "any": "1 if there was an event, else 0"}
     names |= {"mean": "the mean of its events", "last": "its last event"}
     days = duration(float(measure.window or measure.period or 0.0) / DAY)

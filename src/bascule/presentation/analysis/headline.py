@@ -107,7 +107,7 @@ def _of_guardrails(analysis: Analysis) -> str:
     """Say what to do if guardrails decide: which arm to ship, or what they have shown so far."""
     decision = analysis.decision
     if not analysis.metrics:
-        return "No decision: the guardrails decide, and this log has the first metric alone"
+        return "No decision: the guardrails decide, and this log has only the first metric"
     if decision is None:
         return f"No decision yet: the guardrails decide{_standing_words(analysis)}"
     if decision.harm:

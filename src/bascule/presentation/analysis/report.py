@@ -402,9 +402,10 @@ def _savings_words(collection: LogCollection) -> tuple[str, ...]:
     when = f", {number(shorter)} days instead of {days:,}" if dated else ""
     of_all = "" if len(known) == len(collection.rows) else f" of {len(collection.rows):,}"
     return (
-        f"{len(known):,}{of_all} tests planned as adaptive ones (tilt 3, the same error, at most "
-        f"as many units), if the means that were seen are the true ones: {percent(taken / units)} "
-        f"of the units{when}, and {number(less)} lost outcomes instead of {number(lost)}.",
+        "With adaptive designs (tilt 3, the same error, at most as many units), "
+        f"{len(known):,}{of_all} tests are expected to take {percent(taken / units)} of their "
+        f"units{when}, and to lose {number(less)} outcomes instead of {number(lost)}, if the "
+        "observed means are the true ones.",
     )
 
 
