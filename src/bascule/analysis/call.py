@@ -284,7 +284,7 @@ class Asked:
     error: Annotated[
         float | None,
         Option(
-            "False positive rate, at most; half of it to ship a worse arm.",
+            "Maximum false positive rate; a worse arm is shipped with at most half of it.",
             kind="probability",
             group="basics",
             default="5%",
@@ -312,7 +312,7 @@ class Asked:
         ),
     ] = None
     segment: Annotated[
-        Column, _column("Analyse each of its values separately, with a part of the error.")
+        Column, _column("Analyse each value of this column separately, with a part of the error.")
     ] = None
     assignments: Annotated[
         Log | None,

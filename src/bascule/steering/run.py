@@ -315,7 +315,7 @@ class _Run:
         listed = "; ".join(f"{arm} {got:,} of {expected:,.0f}" for arm, got, expected in pairs)
         raise InputError(
             "exposures",
-            f"sample ratio mismatch: units of each arm, of those expected by the shares: {listed} "
+            f"sample ratio mismatch: units of each arm, and units expected by the shares: {listed} "
             f"(p = {check.p_value:.2g}); nothing was written: find out where exposures are lost or "
             "counted twice",
             kind="conflict",

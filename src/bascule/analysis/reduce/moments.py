@@ -279,6 +279,6 @@ def _check_row(row: Record) -> None:
         or row["largest_total"] > 1.0 + CLOSE
     ):
         raise invalid(
-            "probability must lie above 0 and at most at 1 for every unit: it is that of the arm "
-            "that the unit got (a column for each arm: together at most 1)",
+            "probability must be above 0 and at most 1 for every unit: it is that of the arm that "
+            "the unit got (if each arm has a column: together at most 1)",
         )

@@ -356,8 +356,8 @@ def _laid_out(rows: list[Record], arms: int, blocks: Blocks = DAYS) -> Sums:
     if grows and len(days) > MOST_GROWING:
         raise invalid(
             f"time: outcomes that grow over {len(days):,} days are too many to follow day by day: "
-            'give window, or looks="now" (--today) for today\'s answer; if the time is that since '
-            "a unit arrived, it is not the time of its arrival",
+            'give window, or looks="now" (--today) for today\'s answer; if the column '
+            "has the time since a unit arrived, give the time of its arrival instead",
         )
     shape = (len(days), arms)
     units, lows, highs = np.zeros(shape), np.full(shape, np.inf), np.full(shape, -np.inf)

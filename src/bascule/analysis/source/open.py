@@ -120,7 +120,7 @@ def _queried(opened: Connections, source: Source, table: Any) -> Any:
     if source.query is None or source.is_database:
         return table
     if not is_opened_here(table.get_backend()):
-        raise invalid("query: beside a database, select the rows there")
+        raise invalid("query: select the rows of a data frame in Python, beside a database")
     try:
         query = _select(opened.local.con, source.query)
         return queried(table, query, f"bascule_{source.field}_rows")
