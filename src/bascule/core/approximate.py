@@ -40,7 +40,7 @@ def error_words(error: float, arms: int = 2, among: str = "") -> str:
 
 
 def percent(share: float, digits: int = 3) -> str:
-    """Return a share or a probability in percent as text, with `digits` significant digits.
+    """Return a share or a probability in percent as text, rounded as by `part`.
 
     >>> percent(0.05), percent(0.0125), percent(0.98765), percent(0.00333, digits=2)
     ('5 %', '1.25 %', '98.8 %', '0.33 %')
@@ -49,7 +49,9 @@ def percent(share: float, digits: int = 3) -> str:
 
 
 def part(share: float, digits: int = 3) -> str:
-    """Return a share in percent as text without "%"; a share below 1 is never shown as 100.
+    """Return a share in percent as text without "%", with `digits` significant digits.
+
+    A share just below 1 has more digits, so that it is never shown as 100.
 
     >>> part(0.987), part(0.99996), part(1.0), part(math.nan), part(0.03614, digits=2)
     ('98.7', '99.996', '100', '–', '3.6')

@@ -182,7 +182,7 @@ RIDGE = 10.0
 """Shrinkage of coefficients: the number of units with which a coefficient is halved."""
 
 FEWEST = 5
-"""Minimum number of units, per covariate and for the mean, before outcomes are adjusted.
+"""Minimum number of units for each covariate and for the mean, before outcomes are adjusted.
 
 If the first few units happen to have similar covariates, a coefficient could be anything.
 """

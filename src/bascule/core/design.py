@@ -226,7 +226,10 @@ class Design(DesignFields):
         raise invalid(f"metric {name!r:.60} is not in the design: {names}")
 
     def matures(self, arrived: float) -> float | None:
-        """Return the time at which all windows of a unit have closed; None without windows."""
+        """Return when all outcomes of a unit that arrived at `arrived` are final, or None.
+
+        It is None if the design has no conversion window.
+        """
         if self.measure is None or self.measure.window is None:
             return None
         measures = (self.measure, *(metric.measure for metric in self.metrics))

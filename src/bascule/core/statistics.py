@@ -186,7 +186,7 @@ class Statistics:
     dropped: frozenset[int] = frozenset()
     """Arms that were beaten."""
     removed: frozenset[int] = frozenset()
-    """Arms that were removed by hand."""
+    """Arms that were removed, by hand or because a guardrail has found them harmful."""
     pairs: tuple[PairRow, ...] = ()
     """For rules in blocks: a row for each pair of arms (0, 1), (0, 2) and so on. The first two
     numbers are the S and V of tilted blocks, first arm minus second (second minus first with the

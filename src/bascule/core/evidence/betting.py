@@ -108,7 +108,8 @@ def bet(state: FloatArray, first: int, difference: float, centre: float = ORDINA
     """Update the bets with the difference of one block (A less B), which lies between -1 and 1.
 
     `state` holds, from index `first` on, the logarithm of the factor by which each bet has
-    multiplied its starting wealth; it starts with zeros. `centre` is the central share of the bets.
+    multiplied its starting wealth; it starts with zeros. `centre` is the share that the central bet
+    stakes.
     """
     for j in range(len(BETS)):
         state[first + j] += log_factor(share_at(j, centre) * difference)

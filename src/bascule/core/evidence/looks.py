@@ -1,7 +1,7 @@
 """Planned looks: the stages at which a decision is allowed, each with its level.
 
-The first look is at the stage at which every arm can have its first units, and each further look
-`growth` times later. Look k spends 1 / (k (k + 1)) of the error; these fractions add up to 1.
+The first look is at the stage at which every arm can have `FIRST_UNITS` units, and each further
+look `growth` times later. Look k spends 1 / (k (k + 1)) of the error; these fractions add up to 1.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def is_harmful(high: float, line: float) -> bool:
 
 
 def standing_at_end(low: float, high: float, margin: float, line: float) -> int:
-    """Return the standing of an arm by its last interval; `line` is infinite without a harm line.
+    """Return the standing of an arm by its last interval; an infinite `line` never finds harm.
 
     >>> standing_at_end(-0.9, -0.6, 0.5, 0.5), standing_at_end(-0.9, -0.6, 0.5, 9.0)
     (2, 3)

@@ -171,7 +171,7 @@ class Signals(NamedTuple):
 
 
 LACKED_BY_STAGES = ("trace", "maturing", "unit diagnostics", "forecast", "block sums", "pairs")
-"""Features that procedures which count stages lack: to play a run unit by unit, to wait for a unit,
+"""Features that procedures with stages lack: a run played unit by unit, units that mature,
 diagnostics of units, live forecasts, sums drawn for a block, and the theory of pairs of arms."""
 
 

@@ -81,7 +81,7 @@ class Rule(Declared, ABC):
 
     @property
     def knob(self) -> Knob | None:
-        """The setting that trades regret against decision time, if the rule has one."""
+        """The setting that trades regret against decision time; None if the rule has none."""
         return None
 
     @property

@@ -48,8 +48,8 @@ USUAL_TILT = 3.0
 """Tilt for which a horizon is planned, whatever the tilt of the rule."""
 
 LIMITED, STAKED = 1.01, 1.5
-"""Factor on the reach for outcomes within limits, and coefficient of the additional loss of a bet
-from coarse looks; both were chosen by simulations so that the requested power is reached."""
+"""Factor on the reach for outcomes within limits, and coefficient of a bet's additional loss when
+looks are coarse; both were chosen by simulations so that the requested power is reached."""
 
 MANY = 20
 """Number of arms above which the evidence of bets is stored as four sums for each pair."""
@@ -70,8 +70,8 @@ class Tilt(Rule):
       by the horizon.
     - `baseline`: the mean of 0/1 outcomes without the effect. With a horizon it is only a first
       guess, which the outcomes correct; without one it fixes the size of the bets.
-    - `guarantee`: "gaussian" takes outcomes with a known spread as normal. The default is proven,
-      and asymptotic for `Numeric` outcomes.
+    - `guarantee`: "gaussian" assumes that outcomes with a known spread are normal. The default is
+      proven, or asymptotic if the spread is estimated.
     - `reach`: another way to set the horizon, instead of `power`: the test ends when `effect` is as
       large as `reach` standard errors of the estimated difference.
     - `futility`: the test ends undecided once the probability of finding `effect` by the horizon

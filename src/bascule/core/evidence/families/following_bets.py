@@ -70,7 +70,8 @@ KNOWN_SQUARES = 25.0
 """Sum of squares of the prior by which an arm's variance shrinks towards that of all outcomes."""
 
 DOUBTS = 2.0
-"""Standard errors by which the variance assumed for pending units may differ from the observed."""
+"""Largest difference between the variance assumed for pending units and the observed one, in
+standard errors."""
 
 # Variances
 
@@ -292,7 +293,7 @@ def within(pair: Row, mine: Row, theirs: Row, margin: float, params: Params) -> 
 
 
 def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Difference:
-    """Return the mean difference and its interval, which never becomes wider."""
+    """Return the mean difference and its interval, which widens only if an arm is removed."""
     if pair[CLOCK] == 0.0:
         return 0.0, -math.inf, math.inf
     difference = pair[TOTAL] / pair[CLOCK]

@@ -53,7 +53,7 @@ Bounds = tuple[float, float]
 class Params(NamedTuple):
     """Parameters of the evidence: one type for all families, each of which uses some of them.
 
-    All are in units of the outcomes' scale.
+    Differences and variances are in units of the outcomes' scale.
     """
 
     precision: float
@@ -252,7 +252,7 @@ class Family(NamedTuple):
     first, or of the first over the second if `relative` is -1; None if there are none.
     `difference` has the bounds of the difference of the same two means, before mirroring."""
     holds_at_every_look: bool = False
-    """Whether the interval of a pair is valid at every look, and not at the stored ones alone."""
+    """Whether the interval of the current look may always be shown, besides the stored ones."""
     in_theory: bool = False
     """Whether theory can predict when such evidence decides. If it cannot, and there is no
     `boundary` either, nothing is predicted, and no median-unbiased estimate is given."""

@@ -60,7 +60,7 @@ def shift_ruled_out(pair: Row, bet: int, params: Params) -> float:
         return 0.0
     shift = math.inf
     if pair[bet + STAKED] > 0.0:
-        # Removing an arm by hand raises the threshold: the stored values may no longer be best.
+        # Removing an arm raises the threshold: the stored values may no longer be best.
         shift = (threshold - pair[bet]) / pair[bet + STAKED]
         if pair[bet + BEST_STAKED] > 0.0:
             shift = min(shift, (threshold - pair[bet + BEST]) / pair[bet + BEST_STAKED])

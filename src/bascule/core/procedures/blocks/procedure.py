@@ -128,8 +128,8 @@ class BlockProcedure(Procedure):
     def keeps_bounds(self) -> bool:
         """Whether running intersections of the intervals are stored.
 
-        For two arms they are stored if a flat boundary gives an interval that holds at one look
-        only, unless this interval can end the test because no difference matters.
+        For two arms they are stored only with a flat boundary, whose intervals do not include
+        earlier looks, and only without a smallest difference that matters.
         """
         flat = self.horizon is not None and self.evidence.first_ends and self.margin == 0.0
         return (1 if flat else 2) < self.arms <= MOST_ARMS

@@ -141,7 +141,7 @@ class ArmProcedure(Procedure):
 
     @property
     def keeps_bounds(self) -> bool:
-        """Whether intersected intervals are stored; for two arms only if `by_difference`."""
+        """Whether running intersections are stored; for two arms only if `by_difference`."""
         return self.arms <= MOST_ARMS and (self.arms > 2 or self.by_difference)
 
     @property

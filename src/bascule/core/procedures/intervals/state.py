@@ -5,8 +5,8 @@ registers, so that the same code runs on one test here, on many interleaved ones
 and on a GPU.
 
 An interval that holds at all times simultaneously (a confidence sequence) may be intersected with
-all earlier ones without a correction. The intersections are stored with the statistics, so that an
-interval never grows, and an arm that was beaten stays beaten.
+all earlier ones without a correction. The intersections are stored with the statistics, so that,
+as long as no arm is removed, an interval never grows and an arm that was beaten stays beaten.
 
 `intervals_within`, `rounds_within` and `two_arms_within` say whether every difference between
 active arms is proven smaller than a margin, in outcome units. docs/research/ends.md has the proofs.
