@@ -102,7 +102,7 @@ def about(days: float) -> str:
 
 
 def exactly(seconds: float) -> str:
-    """Return a duration as text, in the largest unit of which it is a whole number.
+    """Return a duration as text, in the largest unit that gives a whole number.
 
     >>> exactly(90 * 86400.0), exactly(86400.0), exactly(7200.0), exactly(0.5)
     ('90 days', '1 day', '2 hours', '0.5 seconds')

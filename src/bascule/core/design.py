@@ -352,7 +352,7 @@ class Design(DesignFields):
         if self.calibration.error < 1 and self.calibration.guarantee != "as published":
             rule, error = self.rule.with_fixed_plan(self), self.procedure.strict_error
             return replace(self, error=error, delta=None, sides=ONE_SIDED, rule=rule)
-        # Nothing is proven for this delta, but it is shared among the same number of comparisons.
+        # Nothing is proven for this delta, but it is reduced by the same factor as a proven error.
         share = self.procedure.strict_error / self.calibration.error
         return replace(self, error=None, delta=share * self.calibration.delta)
 

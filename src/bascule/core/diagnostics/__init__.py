@@ -1,4 +1,4 @@
-"""Diagnostics: checks for drift, late outcomes and lost units, which a decision does not show."""
+"""Diagnostics: checks for drift, late outcomes and lost units, which decisions do not reveal."""
 
 from __future__ import annotations
 

@@ -233,7 +233,7 @@ def late_outcomes(
 ) -> Diagnostic:
     """Compare late with prompt outcomes of the same arm and period, for one look.
 
-    `prompt` and `late` are statistics of the same periods, by when a unit was assigned. One period
+    `prompt` and `late` are statistics of units that were assigned in the same periods. One period
     for the whole test is enough when outcomes do not drift.
 
     >>> from bascule.core.statistics import ArmStatistics

@@ -1,6 +1,6 @@
 """Select the units of a live test by a share of the traffic, attributes, a layer and a holdout.
 
-This depends on hashes of a unit's name and on its context at its arrival, never on an outcome.
+The selection depends on hashes of a unit's name and its context on arrival, never on an outcome.
 docs/research/enrolment.md says why the proofs still hold and defines the hashes, with test vectors
 for other languages.
 """

@@ -29,7 +29,7 @@ def bucket(unit: str | int, salt: str, weights: Sequence[float | Rational]) -> i
     """Return the arm, counted from 0, that a unit belongs to.
 
     `salt` names the test: another salt gives an independent split. An arm's share of all units is
-    its share of the sum of the weights. An integer as unit is the same as its decimal digits.
+    its share of the sum of the weights. An integer stands for the text of its decimal digits.
 
     >>> bucket("user-42", "checkout-button", [1, 1])
     0

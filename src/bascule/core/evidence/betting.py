@@ -182,8 +182,9 @@ def shift_ruled_out(
 ) -> float:
     """Return the largest difference below the observed mean that the bets rule out; -1 for none.
 
-    There `log_shifted_wealth` reaches the threshold. It is found by Newton's method, with bisection
-    for steps that would leave the bracketing interval. -1 is the smallest possible difference.
+    At this difference `log_shifted_wealth` reaches the threshold. Newton's method finds it, with
+    bisection for steps that would leave the bracketing interval. -1 is the smallest possible
+    difference.
 
     >>> round(shift_ruled_out(1000.0, 100.0, 200.0, 3.0), 4)
     0.0558

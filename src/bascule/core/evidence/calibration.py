@@ -72,6 +72,8 @@ class _Epochs:
 def peel(level: float) -> float:
     """Return a bound on P(S_t >= sigma sqrt(2 t log(lg(t)^2 / level)) for some t >= 1).
 
+    S_t is the sum of t outcomes, each minus its mean.
+
     >>> round(peel(0.0117), 3)
     0.05
     """

@@ -1,9 +1,9 @@
 """Evidence from daily sums, for outcomes within known limits.
 
 The arms of a log that was split by a hash are compared day by day. A pair of arms has a `total`,
-the sum of h D over the days, a `clock`, the sum of h, and for each slope the charge of its line for
-the observed squares. D is the difference of the day's means, in widths of the limits, and
-h = n_i n_j / (n_i + n_j). docs/research/analyse.md has the proof.
+the sum of h D over the days, a `clock`, the sum of h, and for each slope a charge that grows with
+the squared deviations of the outcomes. D is the difference of the day's means, in widths of the
+limits, and h = n_i n_j / (n_i + n_j). docs/research/analyse.md has the proof.
 """
 
 from __future__ import annotations

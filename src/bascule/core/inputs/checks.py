@@ -151,7 +151,7 @@ def whole(field: str, value: object, minimum: int, remedy: str, maximum: int | N
 
 FACTORS = {"k": 1e3, "K": 1e3, "M": 1e6}
 
-# A comma is accepted before groups of three digits; in 0,05 and 5,5 it is a decimal sign.
+# A comma is accepted only before groups of three digits: in 0,05 it is probably a decimal sign.
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?")
 
 

@@ -1,1 +1,1 @@
-"""Metrics: the measure of a unit, its window, and the comparison of arms on it."""
+"""Metrics: how events of a unit become its outcome, and how arms are compared on each metric."""

@@ -93,7 +93,7 @@ def mean_of_means(arm: ArmCohorts) -> float:
 
 
 def total_mean(arm: ArmCohorts) -> float:
-    """Return the average of all outcomes of all units; 0 before the first.
+    """Return the average of all outcomes of all units; 0 before the first outcome.
 
     >>> total_mean(ArmCohorts.of([(1, 3.0), (4, 8.0)]))
     2.2

@@ -67,7 +67,7 @@ MOST_STAKE = 0.9
 """Maximum share of its wealth that a bet can lose on one block of bounded outcomes."""
 
 KNOWN_SQUARES = 25.0
-"""Sum of squares of the prior by which an arm's variance shrinks towards that of all outcomes."""
+"""Weight of the variance of all outcomes in that of one arm, as a sum of squared deviations."""
 
 DOUBTS = 2.0
 """Largest difference between the variance assumed for pending units and the observed one, in
