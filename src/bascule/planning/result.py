@@ -76,7 +76,7 @@ class Plan(Reported):
     what_if: tuple[WhatIf, ...]
     """Forecasts of the recommended design at other lifts."""
     reach: Reach
-    """The lift, the deadline or the traffic at which a design decides by the deadline."""
+    """Smallest lift, earliest deadline and least traffic that would suffice, each on its own."""
     fixed_horizon: FixedHorizon
     """The fixed-horizon test of the same request."""
     seed: int
@@ -229,7 +229,7 @@ class Plan(Reported):
 
     @property
     def fixed_is_better(self) -> bool:
-        """Whether a fixed-horizon test costs no more, and is no longer at the lift or at zero."""
+        """Whether a fixed-horizon test costs no more and takes no longer, with and without effect."""
         fixed, forecast, zero = self.fixed_horizon, self.chosen.forecast, self.chosen.zero
         at_zero = forecast.days.mean if zero is None else zero.days.mean
         days = min(forecast.days.mean, forecast.p90_days, at_zero)

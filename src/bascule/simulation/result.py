@@ -68,7 +68,7 @@ class Simulation(Reported):
     winner: IntArray
     """Index of the winner; -1 for undecided, -2 for no difference that matters."""
     decision_time: IntArray
-    """Number of units that had arrived; of stages, if all units are there from the start."""
+    """Number of units that had arrived, or of stages if all units are there from the start."""
     regret: FloatArray
     """Loss in outcome units, compared with giving every unit the arm that was best at its time."""
     units: IntArray
@@ -225,7 +225,7 @@ class Simulation(Reported):
     def predicted(self) -> Prediction | None:
         """Return the predicted regret and decision time; None if theory cannot predict them.
 
-        This includes equal best means, and worlds that break an assumption of the design.
+        It cannot if the best means are equal, or in a world that breaks the design's assumptions.
         """
         means = self._oriented(self.means)
         gaps = rival_gaps(means)

@@ -156,7 +156,7 @@ class PlanFields(Declared):
             unset="off",
         ),
     ] = None
-    """How conversions of open windows affect the next blocks: "auto", "always", or None for not."""
+    """Use of conversions in open windows for the next blocks: "auto" or "always"; None for no use."""
     every: Annotated[
         float | str | None,
         Option(
