@@ -85,7 +85,7 @@ def plan(
 
 
 def _warn_of_lift(request: PlanRequest, lift: object) -> None:
-    """Warn if a plain lift exceeds the baseline: 0.2 with 5 % often means a fifth of it."""
+    """Warn if an absolute lift exceeds the baseline: 0.2 with 5 % is often meant as 20 %."""
     from bascule.planning.request.words import question_of
 
     if not isinstance(lift, int | float):

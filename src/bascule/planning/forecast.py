@@ -76,7 +76,7 @@ class Forecast:
         return wilson(round(self.decided.mean * self.runs), self.runs)
 
     def decides_with(self, power: float) -> bool:
-        """Return whether the probability of a decision by the deadline is at least `power`, nearly.
+        """Return whether a decision by the deadline is about as likely as `power`, or likelier.
 
         The tolerance is two standard errors of a simulation, or `PREDICTED_WITHIN` of a prediction.
         """

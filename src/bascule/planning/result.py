@@ -229,7 +229,7 @@ class Plan(Reported):
 
     @property
     def fixed_is_better(self) -> bool:
-        """Whether a fixed-horizon test costs no more and takes no longer, with and without effect."""
+        """Whether a fixed-horizon test costs no more and takes no longer, also with equal arms."""
         fixed, forecast, zero = self.fixed_horizon, self.chosen.forecast, self.chosen.zero
         at_zero = forecast.days.mean if zero is None else zero.days.mean
         days = min(forecast.days.mean, forecast.p90_days, at_zero)

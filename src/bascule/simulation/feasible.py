@@ -150,7 +150,7 @@ def _of_intervals(design: Design, procedure: IntervalProcedure, _best: float, ga
 
 
 CHECKS: dict[str, Callable[[Design, World], None]] = {}
-"""Checks that packages above add for kinds of procedures; the default is `_check_arriving`."""
+"""Checks that other packages add, by kind of procedure; the default is `_check_arriving`."""
 
 ARM_UNITS: dict[str, Callable[[Design, Any, float, float], float]] = {
     "blocks": _of_blocks,

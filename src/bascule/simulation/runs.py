@@ -75,7 +75,7 @@ class Runs(ABC):
         """Play `runs` runs from number `first_run` on; with 0 runs, only compile the loop."""
 
     def columns(self, first_run: int, runs: int) -> tuple[IntArray, IntArray, IntArray]:
-        """Return the part of each column that belongs to some of the runs."""
+        """Return times, winners and units by arm of `runs` runs from number `first_run` on."""
         row = first_run - self.first_run
         rows = slice(row, row + runs)
         cells = slice(row * self.arms, (row + runs) * self.arms)
@@ -113,7 +113,7 @@ class WorldRuns(Runs):
         return self.regrets
 
     def regrets_of(self, first_run: int, runs: int) -> FloatArray:
-        """Return the part of the regrets that belongs to some of the runs."""
+        """Return the regrets of `runs` runs from number `first_run` on."""
         row = first_run - self.first_run
         return self.regrets[row : row + runs]
 

@@ -311,9 +311,10 @@ ZETA_THREE_HALVES = 2.6123753486854883
 
 
 def corollary(level: float) -> float:
-    """Return the bound of the paper's corollary on the probability for which `peel` has our bound.
+    """Return the paper's bound on the probability that a random walk ever crosses its boundary.
 
-    The corollary has two forms; each one is used only at levels for which its proof holds.
+    It is the corollary's bound, for the probability that `peel` bounds by our proof. The corollary
+    has two forms; each one is used only at levels for which its proof holds.
 
     >>> round(corollary(2e-4), 3)
     0.025

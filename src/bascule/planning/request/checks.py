@@ -112,7 +112,7 @@ def checked_rate(request: RequestFields) -> float | None:
 
 
 def _of_others(request: RequestFields, name: str, outcomes: str) -> InputError:
-    """Return the error that an option does not fit the outcome model of the request."""
+    """Return an error which says that the option `name` is only for some other outcomes."""
     words = request.outcome.words
     return invalid(f"{name} is for {outcomes}, not for {words}: leave it out")
 

@@ -156,7 +156,7 @@ class PlanFields(Declared):
             unset="off",
         ),
     ] = None
-    """Use of conversions in open windows for the next blocks: "auto" or "always"; None for no use."""
+    """Use of conversions in open windows for the next block: "auto" or "always"; None for none."""
     every: Annotated[
         float | str | None,
         Option(
@@ -170,7 +170,7 @@ class PlanFields(Declared):
     ] = None
     """How often a steered test runs, in seconds or as "1d"."""
     error: Annotated[float, replace(ERROR, limits=(0, 0.499))] = DEFAULT_ERROR
-    """False positive rate, at most (with `sides=1`, the probability that a worse arm wins)."""
+    """Maximum false positive rate; with `sides=1`, maximum probability that a worse arm wins."""
     goal: Annotated[Goal, GOAL] = "increase"
     """Direction of improvement: with "decrease" the lowest mean is the best."""
     sample: Annotated[
@@ -230,7 +230,7 @@ class PlanFields(Declared):
     control: Annotated[str | None, CONTROL] = None
     """Name of the control; the first arm if not given."""
     sides: Annotated[int | None, SIDES] = None
-    """2 if the error is two-sided, 1 if it is one-sided."""
+    """2 if the error is two-sided (the default), 1 if it is one-sided."""
     power: Annotated[
         float,
         Option(

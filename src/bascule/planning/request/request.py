@@ -173,7 +173,7 @@ class PlanRequest(RequestFields):
         return replace(world, noise=Beta(room / self.spread**2 - 1.0, low, high))
 
     def scaled(self, factor: float) -> PlanRequest | None:
-        """Return the request with every lift multiplied; None if that exceeds the outcome's limits.
+        """Return the request with lifts times `factor`; None if a mean is beyond the limits.
 
         >>> PlanRequest().scaled(0.5).means
         (0.05, 0.055)

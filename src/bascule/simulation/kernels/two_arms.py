@@ -51,7 +51,7 @@ def fits_registers(steps: Steps) -> bool:
 
 
 def build(steps: Steps, endless: bool, draws: Draws, radius_of: Radius, fingerprint: str) -> Kernel:
-    """Build the loop for a rule that `fits_registers`; it is called like that of `intervals.build`.
+    """Build the loop for a rule that `fits_registers`, with the arguments of `intervals.build`.
 
     With `endless` the loop computes each radius. Without it radii are looked up in a table, and a
     run with an arm that outgrows the table ends as `OUTGROWN`, so that the other loop plays it.

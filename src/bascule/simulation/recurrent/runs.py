@@ -79,7 +79,7 @@ class Plain:
     crowd: Crowd = EVERY_OUTCOME
 
     def room(self, expected: float) -> float:
-        """Return for how many units to make room: few, because it is cheap to play a run again."""
+        """Return the number of units to make room for: few, since a run is cheap to play again."""
         return max(256.0, 2.0 * expected)
 
     def memory(self, arms: int, room: int) -> FloatArray:  # noqa: ARG002
@@ -116,7 +116,7 @@ class Fast(Plain):
         object.__setattr__(self, "crowd", MEANS if self.even else PRECISE)
 
     def room(self, expected: float) -> float:
-        """Return for how many units to make room: many, because a fourfold adds only two terms."""
+        """Return the number of units to make room for: many, since terms grow with its log only."""
         return math.inf if math.isnan(expected) else max(1024.0, 8.0 * expected)
 
     @property
@@ -159,7 +159,7 @@ class Fast(Plain):
 
     @property
     def _spreads(self) -> tuple[float, float]:
-        """Standard deviations of the units and of their noise, over that of the outcome model."""
+        """Standard deviations of units and of their noise, divided by that of the outcome model."""
         of_unit, of_noise = self.outcome.unit_spreads
         return of_unit / self.outcome.sigma, of_noise / self.outcome.sigma
 
@@ -308,7 +308,7 @@ def check_units_world(world: World, outcome: Outcome) -> None:
 
 
 def crowd_in(world: World, outcome: Outcome) -> Crowd:
-    """Return how units are drawn in a world; `EVERY_OUTCOME` if the world is steady."""
+    """Return the crowd that draws units in a world; `EVERY_OUTCOME` if the world is steady."""
     if world.plain_for(outcome):
         return EVERY_OUTCOME
     numbers = world.noise.numbers if world.noise is not None else {}
@@ -332,7 +332,10 @@ def drift(wave: bool, size: float, span: float, stage: float) -> float:
 def _crowd(
     trend: Trend | None, arrivals: Trend | None, missing: float, spread: float, df: float
 ) -> Crowd:
-    """Return how units are drawn in such a world; if `spread` is 0, that of the design is used."""
+    """Return the crowd that draws units in a world with these parts.
+
+    If `spread` is 0, the spread of the design is used; if `df` is 0, noise is normal.
+    """
     moved, moved_wave, moved_size, moved_span = _numbers(trend)
     joined, joined_wave, joined_size, joined_span = _numbers(arrivals)
 

@@ -69,7 +69,7 @@ class Trend:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """From unit `at` on the mean of one arm is higher by `by`.
+    """From unit `at` on, the mean of arm `arm` is higher by `by`; units and arms count from 0.
 
     >>> Change(arm=1, by=-0.2, at=1000).words
     'the mean of arm 1 changes by -0.2 at unit 1,000'
@@ -275,7 +275,7 @@ class World:
         return tuple(changed)
 
     def at(self, units: int) -> tuple[float, ...]:
-        """Return the means, without the trend, that apply to the last of this many units.
+        """Return the means, without the trend, at the last of the first `units` units.
 
         >>> World([0, 1], change=Change(0, by=2, at=10)).at(10)
         (0.0, 1.0)

@@ -28,7 +28,7 @@ SLOPES = np.geomspace(1e-6, 60.0, 300)
 """Exponential tilts of the distribution of a block's difference, in inverse standard deviations."""
 
 STEEPEST = 60.0
-"""Largest tilt, in inverse standard deviations, in the search for the one with a mean of 0."""
+"""Largest tilt, in inverse standard deviations, in the search for the tilt with a mean of 0."""
 
 MOST_ROUNDS = 200
 """Maximum number of steps in the search for the tilt with mean difference 0, more than needed."""
@@ -153,7 +153,7 @@ def _boundary(needed: FloatArray, share: float, deviation: float) -> Line:
 
 
 def bets_around(centre: float) -> tuple[FloatArray, FloatArray]:
-    """Return the stakes of bets around a central one, and the logs of their initial wealth."""
+    """Return the stakes of bets around a central stake, and the logs of their initial wealth."""
     places = range(len(BETS))
     parts = np.array([log_part_at(j, centre) for j in places])
     return np.array([share_at(j, centre) for j in places]), parts
@@ -162,7 +162,7 @@ def bets_around(centre: float) -> tuple[FloatArray, FloatArray]:
 def needed_mean(
     values: FloatArray, chances: FloatArray, threshold: float, centre: float = ORDINARY
 ) -> FloatArray:
-    """Return the mean difference at which bets decide, by number of blocks; infinite if none does.
+    """Return the mean difference at which bets decide, by number of blocks; inf if they never do.
 
     Given their mean, blocks are distributed as if each had been drawn from the law of a block,
     tilted to that mean by an exponential factor.

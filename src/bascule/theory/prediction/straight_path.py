@@ -115,7 +115,7 @@ def rounds_to_win(best: float, rival: float, threshold: float) -> float:
 
 
 def rounds_at_best(difference: float, threshold: float) -> float:
-    """Return the number of blocks, all with this difference, until bets have the log wealth.
+    """Return the number of blocks with this difference until bets have log wealth `threshold`.
 
     >>> round(rounds_at_best(0.01, math.log(20.0)))
     304

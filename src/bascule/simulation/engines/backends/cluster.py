@@ -69,7 +69,7 @@ class Task:
         return self.design.increasing, reflected_world(self.design, self.world)
 
     def play(self, first_run: int, runs: int) -> PlayedColumns:
-        """Play some of the runs in this process, in one thread."""
+        """Play `runs` runs from number `first_run` on, in one thread of this process."""
         started = time.perf_counter()
         played = runs_of(*self.increasing, self.seed, runs, self.engine)
         played.first_run = first_run
