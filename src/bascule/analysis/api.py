@@ -76,8 +76,8 @@ def analyze(
     error
         Bound on the false positive rate, however often you look; 0.05 if not given.
     sides
-        2, the default, or 1: `error` then bounds the probability that a worse arm wins, and 0.05
-        gives 90 % intervals.
+        2 if not given. With 1, `error` bounds the probability that a worse arm wins, and 0.05 gives
+        90 % intervals.
     control
         The arm that others are compared with, the first one if not given.
     covariate
@@ -92,8 +92,8 @@ def analyze(
         Last day of the log that is used, or the time up to which it is used.
     looks
         1 if nobody looked into the log before its planned end: intervals are then the narrower ones
-        of a fixed sample. "now" leaves out the answers of earlier days, which is quicker. None
-        allows any number of looks.
+        of a fixed sample. "now" compares outcomes that still grow on the last day only, which is
+        quicker. None allows any number of looks.
 
     Examples
     --------

@@ -224,10 +224,10 @@ def two_values(sums: Sums, value: str | None) -> list[Check]:
 
 
 def drift(sums: Sums, arms: Sequence[str], mature: int) -> list[Check]:
-    """Check the outcomes of each arm for a trend over the days of arrival.
+    """Check the outcomes of each arm for a trend over the days or blocks of arrival.
 
-    The outcomes of the first `mature` days are known. Those that still grow are compared as they
-    stood on the day of arrival. The p-value holds for a look at the end of every day.
+    The outcomes of the first `mature` ones are known. Those that still grow are compared as they
+    stood on the day of arrival. The p-value holds for a look at the end of every day or block.
     """
     periods = sums.periods()[:mature]
     if not periods:

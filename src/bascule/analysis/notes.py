@@ -23,7 +23,7 @@ def notes_on(
 ) -> list[str]:
     """Return the notes on how the log was read and compared.
 
-    The outcomes of the first `known` days of `sums` are final.
+    `sums` are by block of arrival, and the outcomes of the first `known` blocks are final.
     """
     notes = [*reduced.reading.notes, *([evidence.note] if evidence.note else [])]
     waiting = int(sums.units[known:].sum())

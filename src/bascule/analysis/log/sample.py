@@ -27,7 +27,7 @@ MOSTLY = 0.5
 """Minimum share of the entries of a text column that must be numbers to make it numeric."""
 
 FEWEST_GROUPS = 3
-"""Minimum number of groups in an arm that rules out that each has a single arm by coincidence."""
+"""Minimum number of groups per arm, if each group has a single arm, to rule out a coincidence."""
 
 
 ZERO = r"^[^0-9.,]*[0.,]*0[0.,]*[^0-9.,]*$"

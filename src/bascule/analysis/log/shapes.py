@@ -43,7 +43,7 @@ ARMS = (
     *(("control", "variant_1"), ("original", "variation_1")),
     *(("a", "b", "c"), ("a", "b"), ("old", "new")),
 )
-"""Words for arms that occur in the names of columns, as groups of arms."""
+"""Words for arms in the names of columns, in groups of words that are used together."""
 
 AVERAGES = ("mean", "avg", "average")
 VARIANCES, DEVIATIONS = ("variance", "var"), ("std", "sd", "stdev", "deviation")
@@ -162,8 +162,8 @@ MANY_WITHOUT_ARM = 0.05
 def ask_about_stream(roles: Roles) -> None:
     """Ask whether to read a table twice if only some rows, the exposures, have the arm.
 
-    If several columns could be the unit, the first one is taken whose entries occur both in rows
-    with an arm and in rows without.
+    If several columns could be the unit, take the first with entries that occur both in rows with
+    an arm and in rows without an arm.
     """
     sample, log, arm = roles.events, roles.asked.log, roles.meant("arm")
     if not roles.alone or roles.tests or log.row_is_unit or arm not in sample.table.columns:

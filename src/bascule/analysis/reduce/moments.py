@@ -199,9 +199,10 @@ PARTS = ("weight", "scored", "squares", "squares_scored", "squares_scored_twice"
 class Scores:
     """Sums of weights and of weighted outcomes, per day of arrival, arm and rival arm.
 
-    `weight` is the sum of the weights s of the arm's units against the rival, `scored` that of
-    s X, `squares`, `squares_scored` and `squares_scored_twice` those of s^2, s^2 X and s^2 X^2, and
-    `heaviest` is the largest s. `clock` is the sum of the clocks of *all* units for the pair.
+    Let s be the weight of a unit of the arm against the rival, and X its outcome. `weight` is the
+    sum of s and `scored` that of s X. `squares`, `squares_scored` and `squares_scored_twice` are
+    the sums of s^2, s^2 X and s^2 X^2, and `heaviest` is the largest s. `clock` is the sum of the
+    clocks of *all* units for the pair.
     """
 
     weight: FloatArray
