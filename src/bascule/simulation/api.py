@@ -98,7 +98,7 @@ def simulate(
         The means of the arms on each other metric of the design. Metrics are drawn independently. A
         metric that is left out has its baseline as the mean of every arm. In a world with
         `units_per_day`, a guardrail whose window is shorter than that of the primary metric counts
-        after its own window, unless the design has a minimum duration or whole weeks.
+        after its own window, unless the design has `min_days`, `whole_weeks` or `measure_on`.
     device
         "cuda" for a GPU, "cpu" for the processor; that of `use_device` if not given.
     precision
