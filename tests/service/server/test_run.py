@@ -223,6 +223,21 @@ class Load:
 
 
 @pytest.mark.slow
+def test_a_worker_that_dies_while_it_is_asked_delays_no_stop(
+    new_database: Callable[[], str], programs: list[Program]
+) -> None:
+    program = Program(new_database(), "--workers", "2")
+    programs.append(program)
+    victim = program.workers()[0]
+    os.kill(victim, signal.SIGSTOP)
+    time.sleep(2)  # The supervisor asks every half second, and waits for an answer meanwhile.
+    os.kill(victim, signal.SIGKILL)
+    started = time.monotonic()
+    program.stop()
+    assert time.monotonic() - started < 30
+
+
+@pytest.mark.slow
 def test_a_killed_worker_loses_nothing_and_the_others_go_on(
     new_database: Callable[[], str], programs: list[Program]
 ) -> None:

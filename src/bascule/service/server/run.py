@@ -220,6 +220,18 @@ class WorkerConfig(uvicorn.Config):
         self.http_protocol_class = guarded(*self._protocol)
 
 
+class Workers(Multiprocess):
+    """Uvicorn's supervisor of workers, which notices at once that a worker has died."""
+
+    def keep_subprocess_alive(self) -> None:
+        """Replace workers that have died or do not answer."""
+        # While the end of a worker's pipe is open here as well, the supervisor would wait for
+        # `HEALTH_SECONDS` for the answer of a worker that was killed, and stop no sooner.
+        for process in self.processes:
+            process.child_conn.close()
+        super().keep_subprocess_alive()
+
+
 def _serve_together(
     location: str, settings: Settings, workers: int, level: str, listening: socket.socket
 ) -> None:
@@ -227,7 +239,7 @@ def _serve_together(
     with tempfile.TemporaryDirectory() as folder:
         os.environ[FOLDER] = folder
         config = WorkerConfig(partial(_worker, location, settings, level), settings, workers)
-        Multiprocess(config, [listening]).run()
+        Workers(config, [listening]).run()
 
 
 def _worker(location: str, settings: Settings, level: str) -> FastAPI:
