@@ -9,6 +9,7 @@ its fields are listed with their types.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import re
 import sys
 from dataclasses import fields, is_dataclass
@@ -17,6 +18,7 @@ from typing import Any, get_type_hints
 from sphinx.application import Sphinx
 from sphinx.errors import PycodeError
 from sphinx.pycode import ModuleAnalyzer
+from sphinx.util.inspect import stringify_signature
 from sphinx.util.typing import stringify_annotation
 
 from bascule.core.options import Option, options_of
@@ -47,6 +49,8 @@ def mark_code(_app: Sphinx, what: str, _name: str, value: object, *rest: Any) ->
         listed = set(LISTED.findall("\n".join(lines)))
         texts = {name: text for name, text in documented(value).items() if name not in listed}
         if value in RETURNED:
+            # The fields of what changes are its own matter.
+            listed |= set() if value.__dataclass_params__.frozen else set(_public(value))
             lines += ["", *_fields_of(value, listed, texts)]
         else:
             lines += ["", *(f":param {name}: {text}" for name, text in texts.items())]
@@ -127,7 +131,20 @@ def bare_types(
     if signature == "()" and what == "class":
         RETURNED.add(value)
         return "", returns
+    if what == "class" and is_dataclass(value):
+        signature = _of_dataclass(value)
     return (KIND.sub("", _bare(signature)), returns) if signature else None
+
+
+def _of_dataclass(cls: Any) -> str:
+    """Return the signature of a dataclass; its generated `__init__` cannot read its own types."""
+    hints, shown = get_type_hints(cls), inspect.signature(cls)
+    parameters = [
+        one.replace(annotation=hints.get(one.name, one.annotation))
+        for one in shown.parameters.values()
+    ]
+    shown = shown.replace(parameters=parameters)
+    return stringify_signature(shown, show_return_annotation=False, unqualified_typehints=True)
 
 
 def _bare(text: str) -> str:

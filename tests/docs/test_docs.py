@@ -243,7 +243,7 @@ def test_reference_describes_fields_as_their_readers_need_them(built: Path) -> N
         assert "_waiters" not in words
         assert "kind: Literal['tilt']" not in words
     # Accepted words stand beside an option, types beside a field, and names of pages are links.
-    assert "How the values of a unit are combined. One of &quot;sum&quot;, " in text["python-live"]
+    assert "lower values are better. One of &quot;increase&quot;, " in text["python-live"]
     assert "units (int): Number of units that were assigned." in text["python-results"]
     assert "docs/research/" not in text["python-live"]
 

@@ -30,6 +30,8 @@ class Assigned(Declared):
             metavar="COLUMN",
         ),
     ] = None
+    """Column with the logged probability of the unit's own arm, if it changed; or a column for each
+    arm, as `{"control": "p0", "green": "p1"}`."""
     weights: Annotated[
         Weights | Mapping[str, Weights] | Mapping[date, Weights] | None,
         Option(
@@ -40,6 +42,8 @@ class Assigned(Declared):
             metavar="W1 W2 ...",
         ),
     ] = None
+    """Intended split: a number for each arm, as `[1, 9]` or `{"control": 1, "green": 9}`; if it
+    changed, a split for each start: `{"2026-03-02": [1, 1], "2026-03-09 12:00": [1, 9]}`."""
     cluster: Annotated[
         str | None,
         Option(
@@ -56,6 +60,8 @@ class Assigned(Declared):
             metavar="PERIOD",
         ),
     ] = None
+    """Period of constant shares, within which units are compared: `"day"`, the default, `"week"`,
+    `"hour"`, or a number of hours such as `"6h"`."""
     two_arms: Annotated[
         Literal["first", "exclude"],
         Option("Units that were seen in two arms: count them for the first one, or exclude them."),

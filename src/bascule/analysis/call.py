@@ -112,6 +112,7 @@ class Log(Declared):
         str | None,
         Option("Memory that DuckDB may use, as 2GB.", metavar="SIZE", unset="about 300MB"),
     ] = None
+    """Memory that DuckDB may use, as `"2GB"`; about 300 MB if not given."""
 
     @classmethod
     def of(cls, metric: object) -> Log:
@@ -149,6 +150,7 @@ class LogMetric(Declared):
             excludes=("window", "outcome", "probability", "assignments", "design"),
         ),
     ] = None
+    """Denominator of a ratio: a column, or `"row"` for a rate per row that has a value."""
     outcome: Annotated[
         Outcome | str | None,
         Option(
@@ -159,6 +161,7 @@ class LogMetric(Declared):
             unset="as the log suggests",
         ),
     ] = None
+    """An outcome model, or its name such as `"bernoulli"`; found from the values if not given."""
     goal: Annotated[
         Goal | None,
         Option("Whether higher or lower values are better.", group="outcome", unset="increase"),
@@ -178,6 +181,7 @@ class LogMetric(Declared):
             metavar="TIME",
         ),
     ] = None
+    """How long a unit's events count from its arrival on, in seconds or as `"7d"`."""
     aggregate: Annotated[
         Aggregate | None,
         Option(
@@ -186,6 +190,8 @@ class LogMetric(Declared):
             unset="sum; any with the outcome bernoulli",
         ),
     ] = None
+    """How the values of a unit are combined: `"sum"`, the default, `"any"`, the default with
+    `Bernoulli`, `"mean"` or `"last"`."""
     missing: Annotated[
         float | str | None,
         Option(
@@ -195,10 +201,12 @@ class LogMetric(Declared):
             unset="0",
         ),
     ] = None
+    """Outcome of a unit without any value: a number, 0 by default, or `"exclude"`."""
     grace: Annotated[
         float | str | None,
         Option("How much later events may be logged.", metavar="TIME", needs=("window",)),
     ] = None
+    """How much later events may be logged, in seconds or as `"1d"`."""
     margin: Annotated[float | None, Option(kind="positive")] = None
     """How much worse than the control an arm may be; a metric with a margin is a guardrail."""
     error: float | None = None

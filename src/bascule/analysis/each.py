@@ -112,8 +112,10 @@ def analyze_each(
 ) -> LogCollection:
     """Analyse every test in a log of many tests; `test` is the column that names the test of a row.
 
-    The other options are those of `analyze` on columns, the decision, the assignment and looks.
-    Each test has the whole error. `progress` is called at the start and after each test.
+    `metric` is a single one. The options are `unit`, `arm`, `time`, `error`, `sides`, `control`,
+    `assigned`, `until` and `looks` of `analyze`. Each test has the whole error. `progress` is
+    called at the start and after each test, with the name of the test, the number of finished
+    tests, and the number of all.
 
     >>> import bascule as bs
     >>> log = {"test": ["x"] * 400 + ["y"] * 400, "unit": range(800), "arm": ["a", "b"] * 400,

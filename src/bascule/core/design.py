@@ -76,10 +76,11 @@ class Design(DesignFields):
     - `max_units`: number of units at which a test ends undecided.
     - `min_effect`: the smallest difference that matters; a test also ends when all differences are
       proven smaller.
-    - `deadline`: when a live test ends undecided.
+    - `deadline`: a `datetime` with a time zone at which a live test ends undecided.
     - `measure`: how the events in a unit's conversion window are combined into its outcome.
     - `overflow`: the arm that units get while the test enrols nobody: "control" or "leader".
-    - `min_days`: a decision is withheld until the test has lasted this many days.
+    - `min_days`: a decision is withheld until the test has lasted this many days. This, and the two
+      next fields, need a rule in blocks such as `Tilt`.
     - `whole_weeks`: a decision is withheld until the test has lasted a whole number of weeks.
     - `measure_on`: enrolled units are measured after the decision until their windows close.
     - `goal`: with "decrease" the arm with the lowest mean is the best, as for latency.

@@ -106,9 +106,10 @@ def remove_arm(design: Design, statistics: Seen, name: str) -> Seen:
     """Return the statistics without an arm that is removed by hand, for any reason and at any time.
 
     Removing arms after a look can change which of the others is the best. With three or more arms
-    every pair is therefore judged more strictly from now on (`Design.stricter`). Dropped arms come
-    back if the evidence against them is no longer enough, or if only the removed arm had beaten
-    them. The error of the design then bounds the probability of a wrong statement about any pair.
+    every pair is therefore judged more strictly from now on, at the level of all pairs. Dropped
+    arms come back if the evidence against them is no longer enough, or if only the removed arm had
+    beaten them. The error of the design then bounds the probability of a wrong statement about any
+    pair.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3))

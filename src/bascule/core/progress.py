@@ -82,8 +82,8 @@ def record(
     """Return the statistics with a further outcome, after dropping the arms that are now beaten.
 
     `metrics` are the unit's outcomes of the other metrics, in the order of the design. `lacking`
-    says for the primary metric and each other one whether the unit lacks a value. While a decision
-    `is_held`, no arm is dropped.
+    says for the primary metric and each other one whether the unit lacks a value. `is_held` says
+    that a decision is withheld by the calendar of the design; meanwhile no arm is dropped.
     """
     _check_count(design, metrics)
     for own, outcome in zip((design, *design.metric_designs), (value, *metrics), strict=True):
@@ -115,8 +115,9 @@ def next_block(
 ) -> Block:
     """Return the next block, which is fixed before its outcomes are known.
 
-    `signals` are events of units whose windows are open, for rules that use them. While a decision
-    `is_held`, the control is in the block if a guardrail may find an arm harmful.
+    `signals` are events of units whose windows are open, for rules that use them; live tests and
+    simulations collect them. `is_held` says that a decision is withheld by the calendar of the
+    design; meanwhile the control is in the block if a guardrail may find an arm harmful.
 
     >>> import bascule as bs
     >>> next_block(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), Statistics.empty(2))
@@ -145,9 +146,9 @@ def fold_block(
     Blocks are folded in the order in which they were assigned. Arms that are beaten are dropped,
     unless `look` is false because more of the same batch follows. `metrics` has the block's
     outcomes of the other metrics, in the order of the design. With covariates, `block` has adjusted
-    outcomes, and `covariates` the sums of the block by `design.adjustment`. `lacking` has, for the
-    primary metric and each other one, the units of each arm without a value. While a decision
-    `is_held`, no arm is dropped.
+    outcomes, and `covariates` the sums of the block from which coefficients follow. `lacking` has,
+    for the primary metric and each other one, the units of each arm without a value. `is_held` says
+    that a decision is withheld by the calendar of the design; meanwhile no arm is dropped.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))

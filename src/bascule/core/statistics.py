@@ -198,9 +198,10 @@ class Statistics:
     """Statistics of the other metrics of the same units. In these, arms that were found harmful are
     dropped, and `bounds` say by how much each arm is better than the control."""
     covariates: tuple[float, ...] = field(default=(), kw_only=True)
-    """Sums for the adjustment by covariates, in the order of `core.covariates.columns`."""
+    """Sums over the blocks so far from which the coefficients of the covariates follow."""
     lacking: tuple[LackingRow, ...] = field(default=(), kw_only=True)
-    """Missing values of each arm (`core.metrics.coverage`); empty before the first one."""
+    """For each arm: the number of units without a value, its excess over the number expected from
+    the control, and the variance of this excess; empty before the first unit without a value."""
 
     @classmethod
     def empty(cls, arms: int) -> Statistics:

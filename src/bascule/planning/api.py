@@ -59,9 +59,10 @@ def plan(
         Called with the title of the step, the amount done, and the total amount. If it is not
         given, a bar is shown in a terminal and in a notebook; False shows none.
     options
-        The other fields of a `PlanRequest`, and `cap`: an amount, or a quantile of the sample such
-        as "99%", with which the plan is for `Bounded(0, cap)`. `sample` may be a file of outcomes,
-        from which the baseline and the spread are taken if they are not given.
+        The other fields of a `PlanRequest`, whose numbers may be text such as "5%" or "5k"; and
+        `cap`, which plans for `Bounded(0, cap)`, an amount or a quantile of the sample such as
+        "99%". `sample` may be a file of outcomes, from which the baseline and the spread are taken
+        if they are not given.
 
     Examples
     --------

@@ -124,10 +124,10 @@ class Plan(Reported):
 
     @property
     def fastest(self) -> Candidate:
-        """The fastest design that decides by the deadline.
+        """The design that takes the fewest days, averaged over the lift and no effect.
 
-        Its days at the lift and at no effect have the lowest mean. The recommended design is
-        returned if no other one is sooner by more than 2 %.
+        Only designs that decide by the deadline are considered. The recommended design is returned
+        if no other one is sooner by more than 2 %.
         """
         soonest = soonest_of(self._ready)
         is_sooner = (1 + NEARLY) * soonest.weighed_days < self.chosen.weighed_days

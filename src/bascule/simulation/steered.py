@@ -48,8 +48,11 @@ class SteeredRuns:
     """How simulated tests ended: winners, days, and losses compared with the best arm."""
 
     winners: IntArray
+    """Number of the arm that won, by run; -1 if undecided."""
     days: FloatArray
+    """Days until the test is over, by run."""
     lost: FloatArray
+    """Loss compared with the best arm, in outcome units, by run."""
 
     @property
     def expected_days(self) -> Estimate:

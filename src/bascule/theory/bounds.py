@@ -311,7 +311,7 @@ ZETA_THREE_HALVES = 2.6123753486854883
 
 
 def corollary(level: float) -> float:
-    """Return the paper's bound on the probability that a random walk ever crosses its boundary.
+    """Return the bound of the paper's corollary on the probability that `peel` bounds.
 
     It is the corollary's bound, for the probability that `peel` bounds by our proof. The corollary
     has two forms; each one is used only at levels for which its proof holds.

@@ -31,7 +31,7 @@ class AllocationStatistics:
     """Observed and expected units of each arm; statistics of disjoint sets of units can be added.
 
     `expected` is the sum of the units' probabilities, `covariance` that of their covariances, and
-    `stakes` has for each arm and each of `FACTORS` the sum of log(1 + (e^factor - 1) p).
+    `stakes` has 14 sums for each arm: of log(1 + (e^f - 1) p), for f = -1/2, 1/2, -1/4 ... 1/128.
     `impossible` counts units in an arm whose probability was 0.
 
     >>> AllocationStatistics.empty(2).record(0, [0.5, 0.5]).record(0, [0.75, 0.25]).expected

@@ -72,7 +72,8 @@ class _Epochs:
 def peel(level: float) -> float:
     """Return a bound on P(S_t >= sigma sqrt(2 t log(lg(t)^2 / level)) for some t >= 1).
 
-    S_t is the sum of t outcomes, each minus its mean.
+    S_t is a sum of t independent sigma-sub-Gaussian numbers with mean 0, and lg(t) is the larger of
+    ln(t) and ln(2).
 
     >>> round(peel(0.0117), 3)
     0.05

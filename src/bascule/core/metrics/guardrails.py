@@ -34,9 +34,10 @@ Blocks = Sequence[Sequence[ArmStatistics] | None]
 
 @dataclass(frozen=True, slots=True)
 class MetricView:
-    """The results of a metric: its effects against the control, and a `Standing` for each arm.
+    """The results of a metric: its effects against the control, and the standing of each arm.
 
-    `standings` has one entry for each arm; the control's is "within margin".
+    A standing is "open", "within margin", "harmed" or "beyond margin"; the control's is "within
+    margin".
     """
 
     metric: Metric

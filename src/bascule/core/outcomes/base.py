@@ -45,7 +45,9 @@ class Outcome(Declared, Limits, ABC):
     """Whether a unit gives an outcome at every stage, instead of a single one."""
 
     lacks: ClassVar[tuple[str, ...]] = OF_RECURRING
-    """Options of designs and plans, and other uses, that the model does not support."""
+    """Options and uses that the model does not support. Options are "window", "min_days",
+    "whole_weeks", "measure_on", "metrics" and "covariate"; uses are "metric", "form", "analysis",
+    "tilt", "published bounds" and "several outcomes"."""
 
     most_units: ClassVar[int | None] = None
     """Maximum number of units of a simulated test; None for the limit of all simulations."""

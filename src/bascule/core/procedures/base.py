@@ -179,9 +179,7 @@ diagnostics of units, live forecasts, sums drawn for a block, and the theory of 
 class Procedure(ABC):
     """How a test proceeds: how units are assigned, outcomes are counted and decisions are made.
 
-    `counts` says what is added to the statistics at a time: a unit, a block, or a stage of
-    recurring outcomes; `assigns` says how a unit gets its arm: one by one, in blocks, or by a hash
-    of its name. A method that a procedure does not support raises `InputError`.
+    A subclass sets `counts` and `assigns`. A method that it does not support raises `InputError`.
 
     `kind` names the compiled loop that simulates a procedure and the theory that describes it:
     simulation, theory and planning have tables by kind. It is not inherited, because a class that
@@ -192,7 +190,9 @@ class Procedure(ABC):
     design: Setting
     label: str
     counts: ClassVar[Literal["units", "blocks", "stages"]]
+    """What is added to the statistics at a time."""
     assigns: ClassVar[Literal["units", "blocks", "hash"]]
+    """How a unit gets its arm: one by one, in blocks, or by a hash of its name."""
     kind: ClassVar[str] = OWN_STEPS
     assumes: ClassVar[str] = ""
     """Assumption of the guarantee beyond the outcome model, worded as the end of a label."""
@@ -295,7 +295,7 @@ class Procedure(ABC):
 
     @abstractmethod
     def winner(self, statistics: AnyStatistics) -> int:
-        """Return the arm that has won, `NO_DIFFERENCE` or `NOBODY`."""
+        """Return the number of the arm that has won, else `NO_DIFFERENCE` (-2) or `NOBODY` (-1)."""
 
     def decision(self, statistics: AnyStatistics) -> Decision | None:
         """Return the decision that the data allow; None while the test is undecided."""

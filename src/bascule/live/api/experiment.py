@@ -167,7 +167,11 @@ class Experiment(ExperimentUnits):
         return self._loaded().state.names.erased
 
     def audit(self) -> list[dict[str, Any]]:
-        """Return the audit log of the experiment, oldest first: changes, alarms, the decision."""
+        """Return the audit log of the experiment, oldest first: changes, alarms, the decision.
+
+        An entry has the fields `experiment`, `time` (in seconds since 1970-01-01 in UTC), `actor`,
+        `action` and `detail`.
+        """
         with self.store.reading() as connection:
             return audit_entries(connection, experiment=self.id)
 
@@ -193,7 +197,7 @@ class Experiment(ExperimentUnits):
 
         The next units that arrive fill these places, because the arms of these places may be known,
         and nobody may choose when they are filled. Units in the test keep their arm, and their
-        outcomes count. docs/research/operators.md
+        outcomes count. See docs/research/operators.md.
         """
         return self._move("pause", ("running",), "paused")
 
@@ -224,7 +228,7 @@ class Experiment(ExperimentUnits):
         """Set the share of the traffic to admit, from the next block on; enrolled units remain.
 
         This ends a schedule (`ramp`). Return how many places of the open block are left: the next
-        units fill these at the previous share. docs/research/enrolment.md
+        units fill these at the previous share. The proof is in docs/research/enrolment.md.
         """
         return int(self._do(lambda work: change.set_share(work, share)))
 

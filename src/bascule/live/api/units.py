@@ -101,15 +101,16 @@ class Calls(Handle):
         """Assign a unit and return the arm to serve, once the assignment is on disk.
 
         A unit is served the arm that it was assigned, until the winner is released to everyone, its
-        arm is dropped, or the test is stopped with an arm for everyone. If a test takes no new
-        units (paused, full, ended), a new unit gets the winner, the leader or the control, and is
-        not in the test; with `strict` this raises an error instead. `evaluate` also says why a unit
-        gets its arm.
+        arm is dropped, or the test is stopped with an arm for everyone. A unit is not enrolled if
+        the test takes no new units (paused, full, ended), or if its audience excludes the unit. It
+        then gets the control, or the winner once there is one, or the leader if the design has
+        `overflow="leader"` and enrolment is complete. With `strict`, an `InputError` of the kind
+        "conflict" is raised instead. `evaluate` also says why a unit gets its arm.
 
         `context` has the unit's attributes for the targeting rule of the test's audience, if it has
-        one. `covariates` are those of the design, as far as they are known: `{"spend_before":
-        12.5}`. Those of the first call for a unit are used; a covariate that was not given counts
-        as its `missing` value.
+        one. `covariates` are those of the design, as far as they are known, such as
+        `{"spend_before": 12.5}`. Those of the first call for a unit are used; a covariate that was
+        not given counts as its `missing` value.
 
         Callers in many threads share transactions. A unit that this program has seen before is
         answered from memory; a change by another program reaches it within a second.
@@ -262,6 +263,7 @@ def _running(
     result = shown.return_annotation.removeprefix("Reply[").removesuffix("]")
     # The signature that `help()` and the API reference show.
     run.__signature__ = shown.replace(return_annotation=result)  # type: ignore[attr-defined]
+    run.__annotations__ = {**build.__annotations__, "return": result}
     return run
 
 
@@ -273,7 +275,7 @@ class ExperimentUnits(Handle):
     ) -> None:
         super().__init__(store, number, name, loaded)
         self.calls = Calls(store, number, name, loaded, store.queue.run)
-        self.soon = Calls(store, number, name, loaded, store.queue.submit)
+        self.soon: Calls = Calls(store, number, name, loaded, store.queue.submit)
         """The methods `assign`, `assign_many`, `evaluate`, `record_many` and `link` for threads and
         coroutines: each returns a `Reply` at once."""
 
@@ -301,10 +303,14 @@ class ExperimentUnits(Handle):
     ) -> Receipt:
         """Record an outcome, and return a receipt that says whether it counts, and if not, why.
 
-        `at` is when it happened, by default now. An outcome with the same `id` as an earlier one
-        does not count again, so that a retry is harmless. `metric` is the name of its metric, by
-        default the primary one. Outcomes of one request in several metrics may share the id; once
-        one of them has named the unit, `unit` may be None for the others.
+        The receipt says whether the outcome counts: one that does not count raises no error.
+
+        - `unit`: the unit's name. It may be None if an earlier outcome with this id has named it.
+        - `value`: a number, or (numerator, denominator) for a ratio.
+        - `at`: when it happened, a `datetime` with a time zone; the present time if not given.
+        - `id`: 1 to 500 characters. The same id with the same value is recorded once. Outcomes of
+          one request in several metrics may share an id.
+        - `metric`: the name of the metric; the primary one if not given.
         """
         return self.record_many([(unit, value, at, id, metric)])[0]
 
@@ -327,7 +333,9 @@ class ExperimentUnits(Handle):
 
         With `reason`, only the outcomes with this reason are returned. Capped outcomes ("clipped")
         and those of units that did not see their arm ("not exposed") count nevertheless. A test
-        lists at most the first 100,000; `excluded_counts` counts the others as "not listed".
+        lists at most the first 100,000; `excluded_counts` counts the others as "not listed". An
+        entry has the fields `unit`, `value`, `at`, `received`, `event` (the id of the outcome),
+        `reason`, `detail` and `metric`.
         """
         rows, _ = self.some_excluded(most=MOST_ROWS)
         return [row for row in rows if reason in (None, row["reason"])]

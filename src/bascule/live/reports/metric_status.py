@@ -128,6 +128,7 @@ class RolloutStatus:
     """
 
     version: str
+    """Name of the new version; of several, the names joined by "or"."""
     traffic: float
     part: float | None
     next_traffic: float | None

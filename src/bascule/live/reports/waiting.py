@@ -35,11 +35,11 @@ reported for the share `HELD_SHARE` of the test's duration."""
 class Waiting:
     """Units that have not counted yet, and the oldest of them, which must count before the others.
 
-    The oldest unit came at `since`, `days` days ago. `until` is when its conversion window ends and
-    `last` when that of the newest unit ends; both are None if units count when they report. If
-    `is_enough`, no unit is enrolled before these units have counted. `is_held` says that the oldest
-    unit holds up the test: it has had a large part of the test's time to report. `metrics` are the
-    metrics that it has to report, if several.
+    The oldest unit was assigned at `since`, `days` days ago. `until` is when its conversion window
+    ends, and `last` when that of the newest unit ends; both are None if units count when they
+    report. If `is_enough`, no unit is enrolled before these units have counted. `is_held` says that
+    the oldest unit holds up the test: it has had a large part of the test's time to report.
+    `metrics` are the metrics that it has to report, if several. Times are in ISO 8601.
     """
 
     units: int

@@ -86,8 +86,19 @@ class Event(NamedTuple):
 class Receipt:
     """Whether an outcome counts, and if not, why; excluded outcomes can be listed.
 
-    A retry of an outcome that was accepted is a `duplicate`: it was counted the first time.
-    `bool(receipt)` is `accepted`.
+    `bool(receipt)` is `accepted`. The reasons are
+
+    - "invalid", "not a number", "out of range": the value cannot be an outcome;
+    - "unknown unit": the unit was never assigned, "not enrolled" if the test has an audience;
+    - "duplicate": the outcome with this id was counted before;
+    - "id used before": the id belongs to another unit or another value;
+    - "second outcome": the unit has its only outcome already;
+    - "early": it happened before the assignment, "late": after the window, or after the unit has
+      counted, "future": later than the clock of the store;
+    - "over": the test has ended;
+    - "unknown metric": the design has no metric of this name.
+
+    With "clipped" (beyond the limits) and "not exposed" the outcome counts.
 
     >>> bool(Receipt(True)), bool(Receipt(False, "late"))
     (True, False)

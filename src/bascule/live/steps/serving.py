@@ -32,19 +32,23 @@ ENROLMENT = "enrolment"
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The arm to serve to a unit, the OpenFeature reason, and whether the unit is enrolled.
-
-    `value` is the value of the arm for programs, its name unless values were given. If the unit is
-    not enrolled, `why` names what keeps it out (`state`, `max_units`, `enrolment`, `share`,
-    `layer`, `holdout`, `where`, `clock`), and `detail` explains it.
-    """
+    """The arm to serve to a unit, the OpenFeature reason, and whether the unit is enrolled."""
 
     arm: str
+    """Name of the arm to serve."""
     value: Any
+    """Value of the arm for programs; its name unless values were given."""
     reason: ServedReason
+    """"SPLIT" if the unit is in the test and gets its own arm, "STATIC" if everyone gets this arm
+    or the unit's own arm was dropped, "DISABLED" if the test takes no new units, "DEFAULT" if the
+    audience excludes the unit."""
     enrolled: bool
+    """Whether the unit is in the test."""
     why: str = ""
+    """What keeps the unit out of the test: "state", "max_units", "enrolment", "share", "layer",
+    "holdout", "where" or "clock"; empty if it is enrolled."""
     detail: str = ""
+    """Explanation of `why`."""
 
 
 Served = tuple[Evaluation, ...]

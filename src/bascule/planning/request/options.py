@@ -146,7 +146,7 @@ class PlanFields(Declared):
             metavar="DURATION",
         ),
     ] = None
-    """Mean delay of a conversion after the unit's arrival, in seconds or as "1d"."""
+    """Mean time from a unit's arrival to its conversion, in seconds or as "1d"; needs `window`."""
     early_signals: Annotated[
         EarlySignals | None,
         Option(
@@ -156,7 +156,8 @@ class PlanFields(Declared):
             unset="off",
         ),
     ] = None
-    """Use of conversions in open windows for the next block: "auto" or "always"; None for none."""
+    """How conversions of open windows affect the next blocks: "auto" or "always", as in `Tilt`;
+    needs `delay`. They do not if it is not given."""
     every: Annotated[
         float | str | None,
         Option(

@@ -121,19 +121,17 @@ RUNS = 200
 
 @dataclass(frozen=True, slots=True)
 class SignalSaving:
-    """Forecasts of a rule with and without early signals, and with signals that mislead.
-
-    - `without`: without early signals
-    - `alike`: with them, if delays are equal in all arms
-    - `later`: with them, if conversions of the best arm come later
-    - `delays`: the mean delays in the case `later`, of the best arm and of the others, in days
-    """
+    """Forecasts of a rule with and without early signals, and with signals that mislead."""
 
     rule: Rule
     without: Forecast
+    """Forecast without early signals."""
     alike: Forecast
+    """Forecast with early signals, if delays are equal in all arms."""
     later: Forecast
+    """Forecast with early signals, if conversions of the best arm come later."""
     delays: tuple[float, float]
+    """Mean delays in the case `later`, of the best arm and of the others, in days."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
@@ -212,8 +210,7 @@ class Pace:
 
     Of the designs that decide by the deadline, the fastest has the fewest days, including those at
     no effect, and the cheapest costs nearly the least. The balanced one is the cheapest that takes
-    no longer than the geometric mean of the days of both. `unwon` is the gain that is missed until
-    the better arm is in use: the days of the test times the gain of a day with the whole traffic.
+    no longer than the geometric mean of the days of both.
     """
 
     name: PaceName
@@ -226,7 +223,10 @@ class Pace:
 
     @property
     def unwon(self) -> float:
-        """Cost of waiting for the expected days, in outcome units."""
+        """Gain that is missed until the better arm is in use, in outcome units.
+
+        It is the expected days of the test times the gain of a day with the whole traffic.
+        """
         return self.point.forecast.days.mean * self.point.request.unwon_per_day
 
     def to_dict(self, zero: Forecast | None) -> dict[str, Any]:

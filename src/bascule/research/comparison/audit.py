@@ -155,13 +155,16 @@ def audit(
     """Simulate a design in many worlds, and compare its errors with its guarantee.
 
     - `design`: a design, or a rule; with a rule, the next arguments complete the design.
-    - `means`: the mean of each arm; `usual_means` if not given.
+    - `means`: the mean of each arm; if not given, 0.10 and 0.12 for 0/1 outcomes, and otherwise a
+      difference of a tenth of the spread, or of 5 % of the width of the limits.
     - `outcome`: with a rule: the outcome model, `Gaussian(1)` if not given.
     - `error`, `delta`, `sides`: with a rule: its error, one-sided unless `sides=2`, or its delta.
     - `max_units`: the cap on units. Without one a run ends, undecided, at 5 times the units that
       the test needs on average in a steady world, but not before 20,000.
-    - `worlds`: names of worlds; if not given, all of `BATTERY` that suit the outcomes and the rule.
-    - `runs`, `seed`, `threads`, `progress`: as in `simulate`, for each world.
+    - `worlds`: names of worlds; if not given, all that suit the outcomes and the rule.
+    - `runs`, `seed`, `threads`: as in `simulate`, for each world.
+    - `progress`: called before each world with its name, the number of finished worlds, and the
+      number of all.
 
     >>> import bascule as bs
     >>> report = bs.research.audit(bs.Tilt(3), [0, 1], runs=50, worlds=["steady", "null"])

@@ -201,13 +201,16 @@ def frontier(
     - `means`: the mean of each arm.
     - `outcome`: the outcome model; or a design, whose rule is compared with the others, with its
       outcome model and error.
-    - `error`, `sides`: the bound on the probability that a worse arm wins; with `sides=2` the bound
-      on the false positive rate. It is 0.05 if not given.
+    - `error`: the probability, at most, that a worse arm wins; 0.05 if not given. With `sides=2` it
+      is the false positive rate, as in `Design`. A design as `outcome` has its own error.
+    - `sides`: 1, the default, or 2.
     - `effect`: a difference to find; if given, tilted blocks that are planned for it take part too.
     - `alphas`, `tilts`: the settings of UCB and of tilted blocks.
-    - `rules`: names of families of rules, and further rules to compare. Without a name all families
-      of this package take part; "peers" are rules of other tools and papers. Rules whose error
-      only their authors state are compared apart: they dominate none.
+    - `rules`: names of families of rules, and further rules to compare. The families are
+      "published", "peeling", "mixture-radius", "mixture-stop", "planned-looks", "tilt",
+      "tilt-effect" and "peers", which are rules of other tools and papers. Without a name all but
+      "peers" take part. Rules whose error only their authors state are compared apart: they
+      dominate none.
     - `runs`, `seed`, `threads`: as in `simulate`. Rules that take many units are simulated less
       often than `runs`; on a GPU most of them are simulated `runs` times.
     - `progress`: a function of the title of a step, the number of finished runs, and their total.

@@ -120,7 +120,7 @@ class BoundedUnits(Variant):
     """UCB_alpha at planned looks by the mean of means, for units with bounded, recurring outcomes.
 
     - `alpha`: the knob, from 1 on.
-    - `growth`: the ratio of the times of two consecutive planned looks.
+    - `growth`: the ratio of the times of two consecutive planned looks, above 1.
     - `alike`: how alike the units of a simulation are. A unit's own share of ones has a beta
       distribution with this concentration; every outcome is at one of the two limits.
 
@@ -186,7 +186,5 @@ class UnitMeans(Variant):
 def checked_growth(growth: float) -> float:
     """Return the ratio of the times of consecutive looks; raise InputError unless it is above 1."""
     if not growth > 1.0:
-        raise InputError(
-            "look_growth", f"look_growth must be above 1 (got {growth:g}): {GROWTH} is usual"
-        )
+        raise InputError("growth", f"growth must be above 1 (got {growth:g}): {GROWTH} is usual")
     return float(growth)

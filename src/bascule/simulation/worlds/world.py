@@ -38,7 +38,8 @@ MOST_UNDER_WAY = 2_000_000
 class Trend:
     """A trend that all arms share: at time t it adds the same amount to every mean.
 
-    "fading" adds `size exp(-t / span)`, and "wave" adds `size sin(2 pi t / span)`.
+    "fading" adds `size exp(-t / span)`, and "wave" adds `size sin(2 pi t / span)`. The time t is
+    the number of units assigned before, `size` is in outcome units, and `span` in units.
 
     >>> Trend("fading", size=-0.5, span=2000).words
     'trend -0.5 exp(-t / 2000)'
@@ -69,7 +70,9 @@ class Trend:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """From unit `at` on, the mean of arm `arm` is higher by `by`; units and arms count from 0.
+    """After the first `at` units, the mean of one arm is higher by `by`, or lower if `by` < 0.
+
+    `arm` is counted from 0, and `by` is in outcome units.
 
     >>> Change(arm=1, by=-0.2, at=1000).words
     'the mean of arm 1 changes by -0.2 at unit 1,000'

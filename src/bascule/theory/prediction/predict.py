@@ -38,7 +38,7 @@ def predict(
     0/1 outcomes need `best`, the mean of the best arm, or else `noise`. Outcomes within limits need
     `noise`, their actual standard deviation, and so do those with an estimated spread, unless the
     model states it. With a `cap` the test ends after at most that many units, and gaps may be 0.
-    Raise `NoPredictionError` for a design that has to be simulated.
+    A design that has to be simulated raises `NoPredictionError`, which is an `InputError`.
 
     >>> import bascule as bs
     >>> expected = predict(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), sides=1), 0.1)

@@ -57,7 +57,9 @@ class Verification:
 
     name: str
     units: int
+    """Number of units of the test."""
     outcomes: int
+    """Number of outcomes in the log."""
     differences: tuple[str, ...]
     erased: int = 0
     unchecked: str = ""
