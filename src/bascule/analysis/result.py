@@ -411,7 +411,7 @@ def _verdict(analysis: Analysis, effect: Effect) -> str:
     """Return the verdict on a treatment: by a guardrail's margin, or the sign of the effect."""
     if effect.first in analysis.standings:
         return analysis.standings[effect.first]
-    # After a decision, an interval that agrees with it ends at 0, which then counts as clear.
+    # After a decision an interval may end at 0 exactly: the difference then counts as clear.
     beyond = effect.low > 0.0 or effect.high < 0.0
     if not beyond and (analysis.decision is None or 0.0 not in (effect.low, effect.high)):
         return "open"

@@ -65,7 +65,7 @@ def invalid(message: str, *, kind: Kind = "invalid", others: Sequence[str] = ())
 
 
 class InfeasibleError(InputError):
-    """The cap on units of a design is so small for the gap that no simulated test would decide."""
+    """The cap on units is so small for the gap that hardly any simulated test would decide."""
 
 
 class NoPredictionError(InputError):
@@ -73,7 +73,10 @@ class NoPredictionError(InputError):
 
 
 class StoreError(RuntimeError):
-    """The database failed; nothing was stored by this call, which can be repeated.
+    """The database failed; repeat the call once the cause that the message names is gone.
+
+    Nothing of the failed transaction is stored, unless the connection was lost during its commit.
+    An outcome with an `id` counts once, even if the call is repeated after that.
 
     >>> raise StoreError("the disk is full: nothing of this call was kept")
     Traceback (most recent call last):

@@ -115,7 +115,7 @@ def design_of(request: PlanRequest, rule: Rule) -> Design:
     if measure is None or None in measured:
         measure = None
     else:
-        # The metrics of a design are measured only if its primary metric is.
+        # In a design all metrics have a measure or none has, including the primary one.
         pairs = zip(request.metrics, measured, strict=True)
         metrics = tuple(
             replace(metric, measure=measure_of_metric) for metric, measure_of_metric in pairs
@@ -229,9 +229,9 @@ def predicted(request: PlanRequest, rule: Rule) -> Forecast | None:
     decided = forecast.decided_by(cap)
     longest = _open_time(forecast) or math.inf
 
-    # Units that arrive while the first window is open are split evenly. After them come the first
-    # units of a test without a window: its regret grows with the square root of its units, and
-    # none of them costs more than in an even split.
+    # Units that arrive while the first window is open are split evenly. Those after them cost as
+    # much as the first units of a test without a window: its regret grows with the square root of
+    # its units, and none of them costs more than in an even split.
     even = max(sum(request.gaps) / len(request.names), forecast.regret / longest)
     later = _open_time(forecast, enrolled - waiting)
     tilted = min(even * later, forecast.regret * math.sqrt(later / longest))

@@ -102,7 +102,8 @@ def late_lines(status: Status) -> list[str]:
     if not status.late:
         return []
     if status.decision is not None or not status.events:
-        # After a decision, units that have not counted have late events too: no share is right.
+        # After a decision, late events include those of units that do not count, but `events` does
+        # not: no share would be right.
         late = count(status.late)
         return [f"{late} events came after the windows of their units and do not count"]
     total = status.events + status.late

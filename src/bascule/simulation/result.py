@@ -124,7 +124,7 @@ class Simulation(Reported):
         flags: BoolArray = np.where(
             self.winner == NO_DIFFERENCE, missed, (self.winner != NOBODY) & (self.winner != right)
         )
-        # A control that stays because all other arms are harmful is not declared the best.
+        # No arm is declared best if guardrails decide, or if all arms but the control are harmful.
         if self.design.decides == "guardrails":
             return np.zeros(self.runs, np.bool_)
         return flags if self.guarded is None else flags & ~self.guarded.by_harm

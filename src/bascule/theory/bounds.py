@@ -276,7 +276,7 @@ def _rival_width(alpha: float, gap: float, smallest: float) -> float:
 
 def _etc_bounds(design: Design, other_gaps: tuple[float, ...]) -> Bounds:
     """Return the bounds of an even split: undecided arms have radii above a quarter of the gap."""
-    # With two arms the radius is half of the threshold, which bounds the error of the difference.
+    # This holds for two arms too: twice their radius bounds the error of the difference.
     units = [_reach(design, gap / 4) for gap in other_gaps]
     return _summed(design, [max(units), *units], other_gaps)
 

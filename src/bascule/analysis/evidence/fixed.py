@@ -207,7 +207,7 @@ def adjusted_look(arms: Sequence[str], sums: Sums, error: float) -> tuple[OneLoo
     for i, j in combinations(range(len(arms)), 2):
         if min(by_arm[i, UNITS], by_arm[j, UNITS]) < 2:
             return ()
-        # Other tools compute the slope about the mean of all units too, so results can be compared.
+        # As in other tools, the slope is computed about the common mean of both arms.
         pooled = Centre.of(by_arm[i] + by_arm[j])
         means = []
         for arm in (i, j):

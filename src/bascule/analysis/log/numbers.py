@@ -196,7 +196,7 @@ def _bare(raw: Any, written: Written) -> tuple[Any, Any]:
         return plain, text
     separated = text.re_search(SEPARATED[decimal])
     digits = text.re_replace(f"[{OTHER[decimal]}{SPACES}]", "").replace(",", ".")
-    # If the comma is the decimal separator, a point is not.
+    # With a decimal comma, a point can only separate thousands.
     right = plain | separated if decimal == "." else separated
     return right, ibis.ifelse(separated, digits, text)
 

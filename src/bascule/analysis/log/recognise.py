@@ -110,7 +110,7 @@ def _find_unit(roles: Roles) -> None:
         return
     free = [c for c in sample.free if not re.search(TESTS, plain(c)) and not usual("arm", [c])]
     identities = [c for c in free if re.search(IDENTITY, plain(c))]
-    # Identities of categories, or of groups with several rows, do not identify units.
+    # A column that identifies categories, or groups of several rows, does not identify units.
     identities = [c for c in identities if not (sample.is_category(c) or _is_group(roles, c))]
     names = [usual("unit", free), [c for c in free if plain(c) == "id"]]
     if not (roles.tests and shapes.counts_of_units(roles)):
@@ -337,7 +337,7 @@ def _find_value(roles: Roles) -> tuple[str, ...]:
     elif len(likely) == 1:
         roles.take("metric", likely[0], sample)
     elif likely:
-        # Tables usually have outcomes after the columns that were known before.
+        # Tables usually have outcomes after the columns that were known before the test.
         usually = [
             c for c in likely if usual("perhaps a value", [c]) or re.search(LIKELY, plain(c))
         ]

@@ -284,7 +284,7 @@ def clean(table: Any, columns: Columns, arms: Arms, until: datetime | None, *, t
             parts[role], unreadable = number(table, name, role, written.get(name, PLAIN))
             blank = parts[role].isnull()
             if role == "value" and columns.count is not None:
-                # A sum without a number hides an unknown amount, so its units cannot count either.
+                # Without the sum of a row, its units have no known outcomes and cannot count.
                 wrong += [(unreadable, reason, name), (blank, BLANK_SUM, None)]
                 unreadable = unreadable | blank
             else:

@@ -142,7 +142,8 @@ def ask_about_sums(roles: Roles) -> None:
         numbers = [c for c in sample.numbers if c in sample.free and c not in counts]
         plain_numbers = [c for c in numbers if sample.table[c].type().is_numeric()]
         parts = [c for c in plain_numbers if sample.no_part(c, counts[0]) is None]
-        # Tables usually have outcomes after the counts that they are a part of.
+        # Counts of unique events are preferred, and then the last column: tables usually have
+        # outcomes after the counts that they are a part of.
         parts.sort(key=lambda c: re.search("unique|distinct", plain(c)) is not None)
         roles.options["metric"] = next(iter((*parts[::-1], *numbers)), "COLUMN")
     metric = roles.options.setdefault("metric", roles.columns.get("metric", "COLUMN"))

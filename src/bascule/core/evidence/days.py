@@ -73,7 +73,7 @@ def weighted_charges(heaviest: float, squares: float) -> FloatArray:
     """
     if heaviest <= 0.0:
         return np.zeros(len(SLOPES))
-    # curves(slope * weight) / weight^2 grows with the weight, so the largest weight is a bound.
+    # curves(slope * weight) / weight^2 grows with the weight: the largest weight gives a bound.
     charges: FloatArray = curves(SLOPES * heaviest) * (squares / (heaviest * heaviest))
     return charges
 

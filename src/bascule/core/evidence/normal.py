@@ -151,7 +151,7 @@ def mixture_boundary(clock: float, log_threshold: float) -> float:
     """
     start = math.inf
     for scale in SCALES:
-        # Here one component alone reaches the threshold, even with 1/2 in place of its Phi.
+        # At this total a single component reaches the threshold, even with 1/2 in place of its Phi.
         ratio = 1.0 + clock / scale
         need = log_threshold + math.log(float(len(SCALES))) + 0.5 * math.log(ratio)
         start = min(start, math.sqrt(2.0 * scale * ratio * need))

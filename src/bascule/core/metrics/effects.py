@@ -186,11 +186,11 @@ def _shown(
         return now
     always = isinstance(procedure, BlockProcedure) and procedure.evidence.holds_at_every_look
     if always or procedure.winner(statistics) != NOBODY:
-        # A decision depends on the current evidence, which may not have been stored yet, and so do
-        # the lifts of bets.
+        # The current intervals may not have been stored yet. A decision follows from them, and so
+        # do the lifts of bets, whose intervals hold at every look.
         known = ((low, high) for _, low, high in procedure.known_differences(statistics))
         kept = intersected(kept, known)
-    # A pair that never had equal units has no stored interval: its current one is used.
+    # A pair without a stored interval (it never had equal units) shows its current one.
     endless = (-math.inf, math.inf)
     return tuple(
         latest if pair == endless else pair for pair, latest in zip(kept, now, strict=True)

@@ -77,8 +77,8 @@ def time_needed(request: PlanRequest) -> float:
     known, it is returned; it is too short, and the caller has to correct it.
     """
     arms = len(request.names)
-    # The power of a design with a horizon is exactly the requested one, and its prediction may be
-    # a little too low or too high.
+    # A design with a horizon has just the requested power, and the prediction of its power may be
+    # a little too low.
     share = request.power - PREDICTED_WITHIN
     expected = prediction(request, soonest(request))
     if arms > 2 and (expected is None or not expected.course):

@@ -80,7 +80,7 @@ def build_floors(fingerprint: str) -> Kernel:
             clock = math.ldexp(0.5 + 0.5 * (part - octave * PARTS) / PARTS, octave)
             low, high = 0.0, 4.0 * (1.0 + math.sqrt(clock)) * (2.0 + params.threshold)
             if part == 0:
-                # The first part also covers all clocks below the first octave.
+                # The first part also covers clocks below the first octave: no total is too small.
                 high = 0.0
             for _ in range(HALVINGS):
                 middle = 0.5 * (low + high)

@@ -284,7 +284,7 @@ class IntervalRuns(Runs):
 
     def _units_in_table(self, means: tuple[float, ...]) -> float:
         units, gap = 0.5 * SMALLEST_TABLE, min(rival_gaps(means))
-        # On average, intervals separate when the leader's radius is this fraction of the gap.
+        # On average, intervals separate when the leader's radius has fallen to `parted`.
         parted = 0.5 * max(SMALLEST_PART, 1.0 - 1.0 / self.numbers.alpha) * gap
         radius_of, numbers = self.procedure.shape.radius, radius_numbers(self.numbers)
         while units < LARGEST_TABLE and radius_of(units, *numbers) > parted:

@@ -191,7 +191,7 @@ def needed_mean(
     before, after = (np.log(wealth(places).sum(axis=1)) for places in (low, high))
     part = np.clip((threshold - before) / np.maximum(after - before, 1e-300), 0.0, 1.0)
     needed = means[low] + part * (means[high] - means[low])
-    # The sum of differences does not determine the wealth: its noise brings the boundary nearer.
+    # The wealth also varies for a given sum of differences, which brings the boundary nearer.
     shares = wealth(high) / wealth(high).sum(axis=1)[:, None]
     known = np.sqrt(shares @ _explained(values, chances, gains))
     return np.where(is_ever, mean + known * (needed - mean), math.inf)

@@ -318,7 +318,8 @@ def lift_of(base: float, compared: float, low: float, high: float) -> Bounds:
         least = low / (compared - low) if low > 0.0 else low / base
     if base > max(0.0, high - compared + base):
         most = high / (compared - high) if high > 0.0 else high / base
-    # Below a lift of -2 the variance of the total is larger than that of the difference.
+    # For a lift below -2, `compared - (1 + lift) * base` may vary more than the difference, so that
+    # the bounds of the difference say nothing about it.
     return least if least >= -2.0 else -math.inf, most
 
 

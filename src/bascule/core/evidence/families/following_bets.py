@@ -339,7 +339,8 @@ def variance_under_way(variance: float, clock: float, params: Params) -> float:
     """
     if params.known > 0.0 or params.planned == 0.0:
         return variance
-    # A pair with a clock of 1 has four units if its blocks are even, and more if they are tilted.
+    # A pair has 4 * clock units if its blocks are even, and more if they are tilted. With rare
+    # events the relative error of a variance is 1 / sqrt(units * variance).
     doubt = variance * DOUBTS / math.sqrt(max(1.0, 4.0 * clock * variance))
     return min(max(params.planned, variance - doubt), variance + doubt)
 

@@ -389,7 +389,7 @@ class BlockProcedure(Procedure):
                 return []
             nearness[i, j] = -rest
             if arm in (i, j):
-                # The planned effect in its current standard errors is the root of the information.
+                # The root of the information so far is the planned effect in standard errors.
                 planned = math.sqrt(left * clock / rest)
                 ahead = sign * row[0][TOTAL] / clock / params.effect * planned
                 rivals.append(Prospect(clock, rest, ahead, room / planned, planned))

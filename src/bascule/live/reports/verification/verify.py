@@ -244,7 +244,7 @@ class _UnitLog:
             self.findings.add(
                 f"{state.folding.folded} units have counted, but {stored[0]:g} are in the sums"
             )
-        # For a ratio, the residuals of numerators depend on units that are gone.
+        # For a ratio the stored total is of residuals, which depend on blocks not replayed here.
         is_ratio = math.isnan(self._total)
         if not is_ratio and not math.isclose(stored[1], self._total, rel_tol=1e-9, abs_tol=1e-9):
             self.findings.add(f"total stored as {stored[1]!r}, computed as {self._total!r}")

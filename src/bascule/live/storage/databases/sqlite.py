@@ -143,8 +143,8 @@ def refuse_other_files(path: Path) -> None:
         raise StoreError(f"{path}: {problem.strerror}") from None
     if not header.startswith(SQLITE_HEADER):
         raise InputError("store", f"{path} is not a store of bascule's: it was not touched")
-    # The header of a store has the mark. It is 0 in an empty file, and in files of programs that do
-    # not set it: their tables are checked later.
+    # The header of a store has the mark. It is 0 in a database without tables, and in those of
+    # programs that set no mark: their tables are checked later.
     if int.from_bytes(header[68:72], "big") not in (MARK, 0):
         raise InputError(
             "store", f"{path} belongs to another program: it was not touched; give another path"

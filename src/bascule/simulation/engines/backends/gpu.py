@@ -105,7 +105,8 @@ def play_on_gpu(
         if len(unfinished):
             units[unfinished], *again = _finish(played, draws, unfinished, numbers, columns)
         steps += int(units.sum())
-        # Starting a kernel takes hardly any time, unless it has to be compiled first.
+        # A start takes hardly any time unless it compiles the kernel, so the longest one counts as
+        # compilation.
         compiled = np.maximum(compiled, [taken[0], again[0]])
         kernel_seconds += taken[1] + again[1]
         if progress is not None:
