@@ -19,7 +19,7 @@ from bascule.core.metrics.metric import Goal
 if TYPE_CHECKING:
     from bascule.core.outcomes import Outcome
 
-    # This is not loaded for a report on a log, which has no simulation.
+    # Imported for types only: a report on a log must not load the simulator.
     from bascule.simulation import Estimate
 
 __all__ = ["UNKNOWN", "part", "percent"]

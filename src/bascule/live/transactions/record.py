@@ -90,7 +90,7 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
                 receipts[-1] = NOT_EXPOSED
                 work.exclude(event, NOT_EXPOSED)
         elif receipt.reason == "not enrolled":
-            # Most units may be outside of the test: their outcomes are counted, not listed.
+            # Most units may be outside of the test: only the number of their outcomes is kept.
             counts = work.state.counts
             counts = counts._replace(unenrolled=counts.unenrolled + 1)
             work.state = work.state._replace(counts=counts)

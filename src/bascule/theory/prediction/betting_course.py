@@ -102,7 +102,7 @@ class Walk:
     """The random walk that approximates bets on a pair of arms, if all blocks have the same size.
 
     - `mean`: the mean of a block's difference.
-    - `deviation`: the standard deviation of one outcome that gives differences as much noise.
+    - `deviation`: the standard deviation of an outcome at which differences would be as noisy.
     - `boundary`: the total at which the bets have won enough, in deviations.
     - `scale`: the lead that the rule sees, divided by the standardised lead.
     """

@@ -285,7 +285,7 @@ def overstep(length: FloatArray | float, speed: FloatArray | float = 0.0) -> Flo
 def _step(ratio: float) -> FloatArray:
     """Return the transition matrix of the standardised noise from one clock to the next."""
     edges = np.append(GRID - CELL / 2, EDGE + CELL / 2)
-    # A cell contributes the variance of a uniform distribution over its width.
+    # The width of a cell already has a part of the variance, that of a uniform distribution.
     spread = math.sqrt(2.0 * (1.0 - 1.0 / ratio - CELL * CELL / 12.0))
     places = (edges - GRID[:, None] / math.sqrt(ratio)) / spread
     reached = [[math.erf(place) for place in row] for row in places.tolist()]
