@@ -224,7 +224,7 @@ def course_by(
         assert request.design is not None
         return course_of_looks(_looks_by_rule(request.design, sums, dates))
     by_day = reduced.final or (request.by_day and sums.moments is None)
-    # Outcomes that may still grow, if not known day by day, are compared on the last day only.
+    # Outcomes that may still grow are compared on the last day only, unless known day by day.
     first = 0 if by_day else len(sums.days) - 1
     shown = sums if sums.moments is None else pairs.adjusted(sums)
     return course_of(terms, shown, pairs_of(evidence, sums, first), dates[first:], first=first)

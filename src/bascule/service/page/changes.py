@@ -120,8 +120,8 @@ def offered(design: Design) -> tuple[float, ...]:
         first, last = math.ceil(knob.least / width), math.floor(knob.most / width)
         steps = [knob.least, knob.most, *(tidy(width * at) for at in range(first, last + 1))]
     else:
-        # If the least value is 0, its multiples are all 0: multiples of the present value are
-        # offered.
+        # Without a least value above 0, multiples of the present value are offered, or of 1 if
+        # that is larger.
         unit = knob.least if knob.least > 0 else max(abs(knob.value), 1.0)
         steps = [unit * step for step in MULTIPLES]
     return tuple(value for value in sorted({*steps, knob.value}) if _is_possible(design, value))

@@ -349,7 +349,7 @@ def keeping(promises: Sequence[Promise], title: str) -> Finding:
     ]
     verdicts = [cell.verdict for cell in cells]
     shown = verdicts.count("holds")
-    # The claim cannot be shown if a single point cannot be shown by any number of runs.
+    # If even `MOST_RUNS` runs cannot show one of the points, they cannot show the claim.
     agrees: Verdict = "not contradicted" if "not contradicted" in verdicts else "not shown"
     if shown == len(cells):
         agrees = "holds"
