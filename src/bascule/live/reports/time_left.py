@@ -80,7 +80,7 @@ def units_range(design: Design, statistics: AnyStatistics) -> UnitsLeft | None:
         return None
     leader = design.arms.index(name)
     if may_hold(design) and not may_ship(design, statistics, leader):
-        # Guardrails hold back the leader, so the primary metric alone does not end the test.
+        # Guardrails or missing values hold back the leader: its lead alone does not end the test.
         return None
     procedure, oriented = design.judging(statistics)
     rivals = procedure.prospects(oriented, leader)
