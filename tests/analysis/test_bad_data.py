@@ -49,7 +49,7 @@ def changed(column: list[Any], **at: Any) -> list[Any]:
         (log(), {"memory": "much"}, "memory must be an amount"),
         (log(), {"query": "SELECT price FROM log"}, "(the table is called log and has unit, arm,"),
         (log(), {"query": "SELECT 1; SELECT 2"}, "query must be one statement"),
-        (log(p=[2.0] * 40), {"probability": "p"}, "probability must lie above 0"),
+        (log(p=[2.0] * 40), {"probability": "p"}, "probability must be above 0 and at most 1"),
         ({"unit": [], "arm": [], "value": [], "time": []}, {}, "the log has no arm at all"),
         (log(unit=[1e17 + i for i in range(40)]), {}, "several units look alike: store them as"),
         (42, {}, "events must be a file, a data frame, an Ibis table or a database URL (got int)"),

@@ -218,7 +218,7 @@ def money(form: Callable[[float], str]) -> bytes:
             written(HEAD, lines(lambda i: f"{i},{ARMS[i]},26/01/{DAYS[i]:02},1")),
             "a.csv",
             {},
-            "give time_format (--time-format) %d/%m/%y or %m/%d/%y or %y/%m/%d",
+            "has a day or a year first: give time_format (--time-format) %d/%m/%y or %y/%m/%d",
         ),
         (b"x", "a.xlsx", {}, "save the sheet as CSV"),
         (b"x", "a.txt", {}, "rename it to end in .csv"),
@@ -249,7 +249,7 @@ def test_files_of_the_web_are_not_fetched(capsys: pytest.CaptureFixture[str]) ->
     with pytest.raises(SystemExit):
         main(["analyze", "https://me:secret@example.org/log.parquet?key=1"])
     line = capsys.readouterr().err
-    assert "download https://example.org/log.parquet, or give in Python what reads it" in line
+    assert "give the path of a copy of https://example.org/log.parquet, or, in Python," in line
     assert "secret" not in line
 
 

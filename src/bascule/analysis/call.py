@@ -35,7 +35,7 @@ MODELS = tuple(
 """Outcome models of one number per unit; ratios and means of repeated outcomes use `per`."""
 
 Column = str | None
-"""Name of a column; None if it is to be found by its name, or does not exist."""
+"""Name of a column; None to look for its usual names, or if there is no such column."""
 
 
 EVEN = Assigned()

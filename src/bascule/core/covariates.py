@@ -227,7 +227,7 @@ def width(covariates: int) -> int:
 
 
 def observe(block: FloatArray, count: int, xs: FloatArray, at: int, value: float) -> None:
-    """Add one unit to the sums of the current block; its covariates are `xs[at:]`."""
+    """Add a unit with covariates `xs[at : at + count]` to the sums of the current block."""
     products, with_outcome, _ = columns(count)
     block[UNITS] += 1.0
     block[OUTCOMES] += value

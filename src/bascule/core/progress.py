@@ -177,7 +177,7 @@ def fold_block(
 def fold_ahead(
     design: Design, statistics: Statistics, blocks: Mapping[int, Sequence[ArmStatistics]]
 ) -> Statistics:
-    """Return the statistics after a block of metrics that are known before the primary one.
+    """Return the statistics with a block's outcomes in metrics that are known before the primary.
 
     `blocks` has the sums of each arm in the block, by the index of the metric in the design.
     """
@@ -206,9 +206,9 @@ def _with_block(design: Design, block: Sequence[ArmStatistics]) -> Advance:
 
 def _check_count(design: Design, outcomes: Sequence[object]) -> None:
     if len(outcomes) != len(design.metrics):
-        names = ", ".join(metric.name for metric in design.metrics)
+        names = ", ".join(metric.name for metric in design.metrics) or "there are none"
         raise invalid(
-            "metrics: give the outcomes of every metric of the design, "
+            "metrics: give the outcomes of each metric besides the primary one: "
             f"{names} (got {len(outcomes)})"
         )
 

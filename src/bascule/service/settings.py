@@ -76,7 +76,9 @@ class Settings:
         for origin in self.origins:
             if "://" not in origin or origin.count("/") != 2:
                 raise InputError(
-                    "origins", f"an origin is as in https://shop.example (got {origin!r})"
+                    "origins",
+                    "an origin must be a URL without a path, such as https://shop.example "
+                    f"(got {origin!r})",
                 )
         for proxy in self.proxies:
             _check_proxy(proxy)
@@ -88,12 +90,16 @@ class Settings:
             if _host(url) is None:
                 raise InputError(
                     "webhooks",
-                    f"a webhook is as in https://hooks.example/bascule (got {shown_url(url)!r})",
+                    "a webhook must be an HTTP URL, such as https://hooks.example/bascule "
+                    f"(got {shown_url(url)!r})",
                 )
         if self.webhooks:
             webhook_key(self.webhook_secret)
-        if self.url and (_host(self.url) is None or urlsplit(self.url).path.strip("/")):
-            raise invalid(f"url is as in https://tests.example (got {self.url!r:.60})")
+        if self.url and (_host(self.url) is None or _has_more(self.url)):
+            raise invalid(
+                "url must be an HTTP URL without a path or query, such as https://tests.example "
+                f"(got {self.url!r:.60})"
+            )
         if self.oidc_issuer:
             self._check_oidc()
         if self.retention and seconds("retention", self.retention) <= 0.0:
@@ -108,7 +114,8 @@ class Settings:
         if host is None or not is_safe:
             raise InputError(
                 "oidc_issuer",
-                f"an issuer is as in https://accounts.example (got {self.oidc_issuer!r:.60})",
+                "an issuer must be an HTTPS URL, such as https://accounts.example "
+                f"(got {self.oidc_issuer!r:.60})",
             )
         if not self.oidc_client:
             raise InputError("oidc_client", "OIDC needs a client id: give --oidc-client")
@@ -180,6 +187,12 @@ def shown_url(url: str) -> str:
     except ValueError:
         return "..."
     return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}/..."
+
+
+def _has_more(url: str) -> bool:
+    """Whether a URL has a path, a query or a fragment."""
+    parts = urlsplit(url)
+    return bool(parts.path.strip("/") or parts.query or parts.fragment)
 
 
 def _host(url: str) -> str | None:

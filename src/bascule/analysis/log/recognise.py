@@ -113,8 +113,8 @@ def _find_unit(roles: Roles) -> None:
     # A column that identifies categories, or groups of several rows, does not identify units.
     identities = [c for c in identities if not (sample.is_category(c) or _is_group(roles, c))]
     names = [usual("unit", free), [c for c in free if plain(c) == "id"]]
+    # If rows are sums of units in many tests, columns of IDs name what was shown, such as a page.
     if not (roles.tests and shapes.counts_of_units(roles)):
-        # In a log of many tests with counts of units, an identity is that of a page, not of a unit.
         names.append(identities)
     if roles.choose("unit", sample, names, finest=True):
         return

@@ -180,12 +180,15 @@ def _of_text(table: Any, column: str, field: str, *, zoned: bool = False) -> Tim
         clock = clock.replace("%H", "%I") + (" %p" if first[-3] == " " else "%p")
     day_first, month_first = row["widest"] > 12, row["second"] > 12
     short = row["latest"] < 100
-    if short and day_first and (row["years"] > 1 or row["least"] == row["widest"]):
-        # The first part may also be a year.
-        day_first, month_first = False, False
-    if day_first == month_first:
-        reason = "a day or a month first" if not day_first else "now a day, now a month first"
-        known = (DAY_FIRST, MONTH_FIRST, *((YEAR_FIRST,) if short else ()))
+    year_first = short and (row["years"] > 1 or row["least"] == row["widest"])
+    if day_first == month_first or (day_first and year_first):
+        reason, known = "a day or a month first", (DAY_FIRST, MONTH_FIRST)
+        if day_first:
+            reason = "now a day, now a month first" if month_first else "a day or a year first"
+        if short:
+            known = (
+                (DAY_FIRST, YEAR_FIRST) if day_first and not month_first else (*known, YEAR_FIRST)
+            )
         dates = (form.format(s=sign, y="%y" if short else "%Y") for form in known)
         forms = " or ".join(f"{date}{clock}" for date in dates)
         raise InputError(

@@ -1,4 +1,4 @@
-"""Open the tables of a log as Ibis tables, wherever the data is."""
+"""Open the tables of a log as Ibis tables: files, data frames, Ibis tables and databases."""
 
 from __future__ import annotations
 
@@ -201,8 +201,8 @@ def _of_database(opened: Connections, source: Source) -> Any:
     if source.scheme in ELSEWHERE:
         raise InputError(
             field,
-            f"{field}: files are not fetched from elsewhere: download {source.shown}, or give in "
-            "Python what reads it, pyarrow.dataset.dataset(...) or a table of Ibis",
+            f"{field}: files are read by their path, not from a URL: give the path of a copy of "
+            f"{source.shown}, or, in Python, pyarrow.dataset.dataset(...) or a table of Ibis",
         )
     if query is None and not is_file:
         raise invalid("query is missing: say which rows, as in SELECT * FROM events")
@@ -260,7 +260,7 @@ UNTRIED = {
 
 
 def refuse_others(kind: str, field: str) -> None:
-    """Raise an error for unsupported databases, before any connection is made."""
+    """Raise an error if a kind of database is not supported."""
     if kind in UNTRIED:
         raise InputError(
             field,

@@ -133,7 +133,7 @@ DATABASES = (".duckdb", ".ddb", ".db")
 """Endings of DuckDB files."""
 
 ELSEWHERE = ("http", "https", "s3", "gs", "gcs", "abfs", "abfss", "hdfs", "file")
-"""URL schemes of remote files, which are not fetched."""
+"""URL schemes of files, which are not opened: files are given by their path."""
 
 RAGGED_LINE = "line with too few or too many columns"
 REPEATED_HEADER = "line that repeats the names of the columns"

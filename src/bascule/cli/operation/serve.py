@@ -36,13 +36,13 @@ SERVICE = named(
         "Processes; more than one needs PostgreSQL.", kind="whole", group="basics", default="1"
     ),
     webhook=Option(
-        f"Send decisions and alarms to this URL, signed with {SECRET}.",
+        f"Send decisions, ends and alarms to this URL, signed with the variable {SECRET}.",
         group="basics",
         many=True,
         metavar="URL",
     ),
     notify=Option(
-        "Send decisions and alarms in plain words to an address of Apprise, as slack://..., "
+        "Send decisions, ends and alarms in words to an address of Apprise, as slack://..., "
         "msteams://... or mailto://...",
         group="basics",
         many=True,

@@ -208,7 +208,7 @@ def shift_ruled_out(
         else:
             near = below
         after = below - excess / slope if slope > 0.0 else math.inf
-        # Both ends count as inside, so that a step too small to leave one of them ends the search.
+        # A step to either end is accepted: one that rounds to 0 then ends the search.
         if not near <= after <= far:
             after = 0.5 * (near + far)
         moved = abs(after - below)

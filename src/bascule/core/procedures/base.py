@@ -139,7 +139,7 @@ class Block:
 
 
 class Prospect(NamedTuple):
-    """The lead of an arm over a rival, and the lead that the arm needs to win by the horizon."""
+    """The lead of an arm over a rival, and the additional lead that it needs to beat that rival."""
 
     clock: float
     """The information on the pair so far."""

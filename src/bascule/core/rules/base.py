@@ -140,9 +140,9 @@ class Rule(Declared, ABC):
         if outcome.sigma == float("inf"):
             raise InputError(
                 "outcome",
-                f"{self.label} needs outcomes with a known spread or within limits, and "
-                f"{outcome!r} states neither: use Bounded(low, high) with a cap, Gaussian(sigma), "
-                "or Tilt(tilt) with Numeric()",
+                f"{self.label} needs outcomes within limits or with a spread known for certain; "
+                f"{outcome!r} has neither: use Bounded(low, high) with max_units, Gaussian(sigma), "
+                "or the rule Tilt(tilt)",
             )
 
     def check_size(self, arms: int, max_units: int | None) -> None:

@@ -253,7 +253,8 @@ class Runner:
             self._kept[experiment] = kept
             self._latest[experiment] = (kept.loaded, perf_counter(), work.served)
             self.memory.learn(experiment, work.arms)
-            # Afterwards, since another process may have erased a unit between commit and `learn`.
+            # `learn` brings a unit back which another process erased after the commit, if another
+            # thread noticed that erasure before `learn`.
             self.notice_erasures(kept.loaded)
 
     def _one(

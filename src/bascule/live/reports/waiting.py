@@ -27,8 +27,8 @@ from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import OPEN, ExperimentState, Phase
 
 HELD_UNITS, HELD_SHARE = 100, 0.1
-"""A test is held up if at least `HELD_UNITS` units have not counted, and the oldest of them has not
-reported for the share `HELD_SHARE` of the test's duration."""
+"""A test without a window is held up if at least `HELD_UNITS` units have not counted and
+the oldest has waited for at least the share `HELD_SHARE` of the test's time so far."""
 
 
 @dataclass(frozen=True, slots=True)

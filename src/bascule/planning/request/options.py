@@ -217,7 +217,7 @@ class PlanFields(Declared):
             metavar="NAME",
         ),
     ] = None
-    """A `Covariate` known of each unit before its assignment, or its name."""
+    """A `Covariate` known of each unit before assignment, its name, or a text as name:low:high."""
     correlation: Annotated[
         float,
         Option(

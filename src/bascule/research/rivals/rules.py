@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.core.evidence.calibration import STATED, Calibration
 from bascule.core.inputs import checks
 from bascule.core.outcomes import Outcome
@@ -110,7 +110,10 @@ class Thompson(Rival):
     def check_size(self, arms: int, max_units: int | None) -> None:  # noqa: ARG002
         """Raise an error if the minimum shares of all arms sum to more than 1."""
         if self.floor * arms > 1.0:
-            raise InputError("floor", f"floor must be at most {1 / arms:g} with {arms} arms")
+            raise invalid(
+                f"floor must be at most 1/{arms} with {arms} arms (got {self.floor:g}): it is the "
+                "least share of each arm"
+            )
 
     @property
     def knob(self) -> Knob:

@@ -144,7 +144,7 @@ class StaticProcedure(Procedure):
         )
 
     def means(self, statistics: CohortStatistics) -> list[float]:
-        """Return the mean of each arm; every unit has one outcome for each stage."""
+        """Return the mean of each arm; raise an error unless each unit has an outcome per stage."""
         for size, arm, name in zip(self.sizes, statistics.arms, self.design.arms, strict=True):
             everyone = [(cohort.units, cohort.outcomes) for cohort in arm.cohorts]
             if everyone != [(size, statistics.stage)]:

@@ -207,7 +207,7 @@ def _needs(
 
 
 client, viewer, admin = _needs("client", who), _needs("viewer", who), _needs("admin", who)
-"""Dependencies that authenticate a caller by key or session, and require the role in their name."""
+"""Dependencies for the API: they authenticate a caller, see `who`, who needs this role or admin."""
 
 page_viewer, page_admin = _needs("viewer", in_session), _needs("admin", in_session)
 """Dependencies for pages: they authenticate a viewer or an admin by session only."""

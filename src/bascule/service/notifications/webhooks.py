@@ -91,7 +91,7 @@ def register(store: Store, url: str) -> None:
 
 
 def claim(store: Store, url: str, now: float) -> list[EventDelivery]:
-    """Claim the deliveries to a URL that are due, so that no other worker sends them."""
+    """Claim up to `AT_ONCE` due deliveries to a URL, so that no other worker sends them."""
     with store.reading() as connection:
         now = shared_time(connection, now)
         new = [entry for (entry,) in fetch(connection, _UNSENT, url, url, *EVENTS, AT_ONCE)]

@@ -304,7 +304,7 @@ def make(test: Experiment, action: str, value: str, arm: str, to: str = "") -> s
         return message
     knob = knob_of(test.design) if action == "knob" else None
     if knob is None:
-        raise InputError("action", f"{action} is not possible for {test.name}")
+        raise InputError("action", f"{test.name} has no knob that can be changed now")
     name, new = knob[0], read_knob(knob[0], value)
     test.knob(**{name: new})
     return f"{name.capitalize()} is {new:g} from now on."

@@ -108,7 +108,7 @@ def checked_shift(shift: float) -> float:
     >>> checked_shift(2)
     2.0
     """
-    remedy = "it is the variance of an outcome given its unit over that of the units"
+    remedy = "it is the ratio sigma_noise^2 / sigma_unit^2"
     accepted = checks.finite("shift", shift, remedy)
     if accepted < 0.0:
         raise invalid(f"shift must be at least 0 (got {accepted:g}): {remedy}")

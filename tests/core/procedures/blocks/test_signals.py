@@ -156,7 +156,7 @@ def test_steps_lie_within_the_window() -> None:
                 bs.Tilt(3, early_signals="auto"),
                 covariates=[bs.Covariate("age", 0, 100)],
             ),
-            "leave one of them out",
+            "leave one of the two out",
         ),
     ],
 )

@@ -178,8 +178,9 @@ def third_of(arm: Row) -> float:
 
 
 def pull_of(pair: Row, mine: Row, theirs: Row, sign: float) -> float:
-    """Return minus the covariance of a pair's total and its estimated variance; at least 0.
+    """Return how far skewed outcomes bend the boundary of one arm; at least 0.
 
+    It is the largest covariance of `-sign` times the pair's total with an arm's estimated variance.
     It raises the boundary for the first arm if `sign` is positive, else for the second.
     """
     largest: float = max(0.0, sign * third_of(theirs), -sign * third_of(mine))

@@ -202,8 +202,8 @@ def update_for(intervals: bool, horizon: bool) -> Update:
         clock, including this block, since the bets were last paid.
         """
         share, before = pair[bet + STAKE], pair[bet]
-        # If the arm is worse by 1, the log wealth is expected to fall by at least this cost. With a
-        # known spread the bets are updated with every block.
+        # If the arm's mean is worse by 1, in units of the scale, the log wealth falls by at least
+        # this cost on average. With a known spread the bets are updated with every block.
         cost = (share if params.known > 0.0 else min(share, MOST_STAKE)) * since
         if share > 0.0:
             pair[bet] += log_growth(share, step, weight, params)

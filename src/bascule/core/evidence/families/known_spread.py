@@ -1,4 +1,4 @@
-"""Evidence for a known spread: a normal mixture of a pair's total.
+"""Evidence for a known spread: a pair's likelihood ratio, averaged over normal effects.
 
 The mixture covers differences of any size, or is centred at a planned effect
 (docs/research/evidence.md has the proofs). A test with a horizon has a flat boundary instead, which

@@ -102,7 +102,7 @@ def add_to_pending(pending: FloatArray, count: int, front: int, ahead: float, ev
 
 
 def close_block(blocks: IntArray, at: int, dealt: Dealt) -> None:
-    """Write a block's end, the times when it is filled and complete, and the blocks that follow."""
+    """Write a block's end, when it is filled and complete, and how many of its batch follow."""
     blocks[at, END] = dealt.units
     blocks[at, FILLED] = dealt.latest
     blocks[at, READY] = dealt.ready
