@@ -95,9 +95,10 @@ def runs_to_see(error: float) -> int:
 def check_contract(design: Design, means: Sequence[float], seed: int = 1) -> tuple[str, ...]:
     """Run a design through every check and return the names of the checks that applied.
 
-    `means` are means of the arms with a clear best one. AssertionError says which promise of the
-    contract does not hold. Ties are played at an error of 20 %, in 663 runs of at most 20,000 units
-    each: enough to detect that an arm wins one and a half times as often as stated.
+    This takes about a minute. `means` are means of the arms with a clear best one. AssertionError
+    says which promise of the contract does not hold. Ties are played at an error of 20 %, in 663
+    runs of at most 20,000 units each: enough to detect that an arm wins one and a half times as
+    often as stated.
     """
     return check_design(design, means, seed) + check_rule(design, seed)
 

@@ -47,7 +47,7 @@ class Assigned(Declared):
     cluster: Annotated[
         str | None,
         Option(
-            "Clusters that were assigned as a whole, or groups of similar units.",
+            "Column of the clusters that were assigned as a whole, such as shops.",
             metavar="COLUMN",
             excludes=("segment", "outcome", "probability", "design"),
         ),

@@ -110,7 +110,8 @@ class Analysis(Reported):
     evidence: Evidence
     """How the arms are compared, and with which guarantee."""
     error: float
-    """Bound on the probability that a worse arm wins."""
+    """Bound on the probability that a worse arm wins: half of the `error` that was given, unless
+    `sides` was 1."""
     rows: int
     """Number of rows of the log, with those of a table of assignments."""
     units: int
@@ -122,8 +123,8 @@ class Analysis(Reported):
     arms: tuple[ArmAnswer, ...]
     """Each arm with its units and mean."""
     effects: tuple[Effect, ...]
-    """Differences of all pairs of arms, treatment minus control; of two treatments the later minus
-    the earlier one."""
+    """Differences of pairs of arms, all with up to 20 arms: treatment minus control; of two
+    treatments the later minus the earlier one."""
     decision: Decision | None
     """The decision; None while there is none."""
     decided: str | None

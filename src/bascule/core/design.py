@@ -78,7 +78,8 @@ class Design(DesignFields):
       proven smaller.
     - `deadline`: a `datetime` with a time zone at which a live test ends undecided.
     - `measure`: how the events in a unit's conversion window are combined into its outcome.
-    - `overflow`: the arm that units get while the test enrols nobody: "control" or "leader".
+    - `overflow`: the arm of new units once enrolment is complete: "control" or "leader". While the
+      test is paused they get the control.
     - `min_days`: a decision is withheld until the test has lasted this many days. This, and the two
       next fields, need a rule in blocks such as `Tilt`.
     - `whole_weeks`: a decision is withheld until the test has lasted a whole number of weeks.
@@ -259,7 +260,9 @@ class Design(DesignFields):
     def calibration(self) -> Calibration:
         """The nominal delta of this design and the error that this delta proves.
 
-        The guarantee of a rule that is not part of bascule is labelled "stated by its author".
+        The error is one-sided: with two sides, half of `Design.error`. The guarantee of a rule that
+        is not part of bascule is labelled "stated by its author", unless the rule keeps the proof
+        of its base class `BlockAllocation`.
         """
         error = None if self.error is None else self.error / (self.sides or 1)
         promise = self.rule.calibrate(self.outcome, len(self.arms), error, self.delta)

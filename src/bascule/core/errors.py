@@ -65,7 +65,7 @@ def invalid(message: str, *, kind: Kind = "invalid", others: Sequence[str] = ())
 
 
 class InfeasibleError(InputError):
-    """The cap on units is so small for the gap that hardly any simulated test would decide."""
+    """Raised by `simulate`: the cap on units is so small that hardly any test would decide."""
 
 
 class NoPredictionError(InputError):

@@ -115,9 +115,10 @@ def next_block(
 ) -> Block:
     """Return the next block, which is fixed before its outcomes are known.
 
-    `signals` are events of units whose windows are open, for rules that use them; live tests and
-    simulations collect them. `is_held` says that a decision is withheld by the calendar of the
-    design; meanwhile the control is in the block if a guardrail may find an arm harmful.
+    `signals` are events of units whose windows are open, which live tests and simulations collect
+    for rules that use them; leave it out elsewhere. `is_held` says that a decision is withheld by
+    the calendar of the design; meanwhile the control is in the block if a guardrail may find an arm
+    harmful.
 
     >>> import bascule as bs
     >>> next_block(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), Statistics.empty(2))
@@ -235,7 +236,7 @@ def decision(design: Design, statistics: AnyStatistics) -> Decision | None:
     enough units. Once all treatments are harmful, the decision is for the control.
 
     >>> import bascule as bs
-    >>> from bascule.core.statistics import ArmStatistics
+    >>> from bascule.progress import ArmStatistics, Statistics
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
     >>> data = Statistics((ArmStatistics(100, 0.0), ArmStatistics(100, 100.0)))
     >>> decision(design, data).name

@@ -60,9 +60,10 @@ class SystemClock:
 class ManualClock:
     """A clock that moves only by `advance`, for tests and examples.
 
+    >>> from datetime import UTC, datetime
     >>> clock = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
     >>> clock.advance("7d")
-    >>> moment(clock.now()).isoformat()
+    >>> datetime.fromtimestamp(clock.now(), UTC).isoformat()
     '2026-01-08T00:00:00+00:00'
     """
 

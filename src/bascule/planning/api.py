@@ -42,11 +42,12 @@ def plan(
     Parameters
     ----------
     outcome
-        The outcome model, or a whole `PlanRequest`.
+        The outcome model, or a whole `PlanRequest`; 0/1 outcomes if not given.
     baseline
-        Mean of the first arm.
+        Mean of the first arm; 5 % if neither an outcome nor a sample is given.
     lift
-        Difference that the test should find: a number in outcome units, or "20%" of the baseline.
+        Difference that the test should find: a number in outcome units, or text such as "20%" of
+        the baseline, which is the default.
     rules
         Rules to consider besides the usual ones.
     runs

@@ -64,18 +64,13 @@ def steer(
     Parameters
     ----------
     path
-        The file of the test. Its ledger is kept beside it.
+        The JSON file of the test (docs/using/steer-your-flags.md). Its ledger is kept beside it.
     dry_run
         Return what a run would do, and change neither the flag nor the ledger.
     resume
         Go on after somebody else has changed the shares.
     now
         The time of the run; the current time if not given.
-
-    Returns
-    -------
-    SteeringRun
-        What was read, what it shows, and what was done.
 
     """
     test = SteeredTest.load(path)

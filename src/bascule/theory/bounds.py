@@ -147,7 +147,9 @@ def checked_gaps(
 
 
 def bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
-    """Return the sharpest bounds on decision time and regret that we can prove.
+    """Return the sharpest bounds on decision time and regret that we can prove, for a paper's rule.
+
+    The rules are `UCB`, `ETC` and `ETCPrime`.
 
     >>> import bascule as bs
     >>> promise = bounds(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=0.01), 1.0)
@@ -159,6 +161,8 @@ def bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
 
 def published_bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
     """Return the bounds of the paper's exact theorems, with their errors corrected.
+
+    They are about `UCB`, `ETC` and `ETCPrime`.
 
     >>> import bascule as bs
     >>> promise = published_bounds(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=0.01), 1)
@@ -313,8 +317,8 @@ ZETA_THREE_HALVES = 2.6123753486854883
 def corollary(level: float) -> float:
     """Return the bound of the paper's corollary on the probability that `peel` bounds.
 
-    It is the corollary's bound, for the probability that `peel` bounds by our proof. The corollary
-    has two forms; each one is used only at levels for which its proof holds.
+    The corollary has two forms; each one is used only at levels for which its proof holds. The
+    bound is 1 at other levels.
 
     >>> round(corollary(2e-4), 3)
     0.025
@@ -331,7 +335,7 @@ def corollary(level: float) -> float:
 
 
 def delta_tilde(design: Design, *, by: Literal["peeling", "corollary"] = "peeling") -> float:
-    """Return the error that is proven for a design's nominal delta.
+    """Return the error that is proven for the nominal delta of a design with `UCB` or `ETC`.
 
     The proof is our "peeling", or the "corollary" of the paper.
 

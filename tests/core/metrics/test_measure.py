@@ -38,6 +38,8 @@ def test_zeros_are_not_any() -> None:
 def test_a_unit_matures_when_window_and_grace_are_over() -> None:
     measure = bs.Measure("1h", grace="10m")
     assert (measure.closes(100.0), measure.matures(100.0)) == (3700.0, 4300.0)
+    with pytest.raises(bs.InputError, match="period is given"):
+        bs.Measure(period="1d").closes(0.0)
 
 
 def test_a_design_keeps_it() -> None:

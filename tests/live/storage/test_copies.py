@@ -71,6 +71,14 @@ def test_a_backup_of_a_store_in_use_is_restored(
         bs.live.restore(tmp_path / "copy.db", target)
 
 
+def test_stores_are_copied_and_checked_by_path(tmp_path: Path) -> None:
+    with bs.open(tmp_path / "a.db", clock=bs.ManualClock()) as store:
+        store.create("button", DESIGN)
+    bs.live.backup(tmp_path / "a.db", tmp_path / "copy.db")
+    bs.live.restore(tmp_path / "copy.db", tmp_path / "b.db")
+    assert all(check.passed for check in bs.live.doctor(tmp_path / "b.db", full=True))
+
+
 def test_a_backup_is_one_moment_of_a_store_that_is_written(tmp_path: Path) -> None:
     path = tmp_path / "busy.db"
     with bs.open(path) as store:

@@ -48,6 +48,15 @@ def test_the_knob_of_another_rule_is_refused(store: bs.Store) -> None:
     assert [entry["action"] for entry in test.audit()] == ["create", "start"]
 
 
+def test_an_arm_that_does_not_exist_is_refused_and_nothing_changes(store: bs.Store) -> None:
+    test = store.create(
+        "none", bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3), reports="always")
+    )
+    with pytest.raises(bs.InputError, match=r"arm must be one of a, b, c \(got 'd'\)"):
+        test.drop_arm("d")
+    assert [entry["action"] for entry in test.audit()] == ["create", "start"]
+
+
 def test_an_arm_taken_out_leaves_the_other_blocks_of_its_row(store: bs.Store) -> None:
     design = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(1), reports="always")
     test = store.create("row", design)

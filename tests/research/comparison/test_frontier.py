@@ -86,6 +86,12 @@ def test_each_family_is_cheaper_and_sooner_than_the_one_it_improves(small: Front
     assert not points["Tilt_3"].dominates(points["Tilt_3 informed"])
 
 
+def test_a_family_is_named_by_its_text(small: Frontier) -> None:
+    assert small.of("tilt") == small.of(RuleFamily.TILT) != ()
+    with pytest.raises(bs.InputError, match="family must be one of published, peeling.*'tlit'"):
+        small.of("tlit")
+
+
 def test_the_knob_buys_time_with_regret() -> None:
     result = bs.research.frontier(
         [0.0, 1.0], alphas=[1.5, 2.0, 4.0], tilts=[1.0, 3.0, 10.0], runs=400

@@ -22,8 +22,8 @@ class Reading:
     whether times are dates or numbers of days, and `time_form` in which format they were written,
     if that had to be found out; `written` is the number format of values that are text. `block` is
     the period within which units are compared. With `cumulative`, rows have totals up to their
-    time. `notes` are remarks on how the log was read. `wholes` are columns of groups whose units
-    all have the same arm, and `mixed` says which columns disagree with the arm in some rows.
+    time. `notes` are remarks on how the log was read. `wholes` are columns that group units,
+    with one arm in each group, and `mixed` says which columns disagree with the arm in some rows.
     """
 
     log: str = ""

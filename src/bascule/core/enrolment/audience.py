@@ -37,8 +37,8 @@ class Layer:
     - `slots`: its ranges of slots, each as the first slot and the slot after the last; the store
       fills them in.
 
-    >>> Layer("checkout", 0.25).needed
-    250
+    >>> Layer("checkout", 0.25, [(0, 250)]).has("user-42")
+    True
     """
 
     name: str
@@ -104,7 +104,8 @@ class Audience:
     - `share`: the part of the traffic that may get in, by a hash of the unit.
     - `ramp`: a schedule of shares, pairs of a time since the start of the test and the share from
       then on, as `[("0d", 0.05), ("1d", 0.5), ("3d", 1)]`.
-    - `where`: a rule on attributes of the context, as `{"==": [{"var": "country"}, "FR"]}`.
+    - `where`: a JsonLogic rule on attributes of the context (docs/using/choose-who-gets-in.md), as
+      `{"==": [{"var": "country"}, "FR"]}`.
     - `layer`: the part of a layer that the test has; tests of a layer share no units.
     - `holdout`: units that get into no test with this holdout.
 

@@ -35,13 +35,13 @@ from bascule.core.types import NOBODY
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The difference of the means of two arms, first less second, with its interval.
+    """The difference of the means of two arms, first minus second, with its interval.
 
-    Over the whole test, `low` is ever above the true difference with a probability of at most
-    `error`, and `high` is ever below it with at most the same probability; the interval contains it
-    at all times with a probability of at least `level`. Both ends are infinite while too little is
-    known. `difference` is the present estimate, moved to the nearest bound if earlier looks have
-    ruled it out.
+    The probability that `low` exceeds the true difference at any time of the test is at most
+    `error`, and so is the probability that `high` falls below it. The interval therefore contains
+    the difference at all times with a probability of at least `level`, which is 1 - 2 `error`. Both
+    ends are infinite while too little is known. `difference` is the present estimate, moved to the
+    nearest bound if earlier looks have ruled it out.
 
     >>> Effect("a", "b", 0.1, -0.1, 0.3, error=0.05, guarantee="proven").level
     0.9

@@ -39,9 +39,11 @@ class Measure:
       this time.
     - `period`: instead of a window, for recurring outcomes: each unit gives one number for every
       period since its assignment, `missing` if nothing happened.
-    - `coverage`: the share of an arm's units that must have a value before the arm can be shipped;
-      0.5 with "exclude" and 0.8 otherwise. If it is 0, missing values never delay a
-      decision, even if there are few values or their shares differ between the arms.
+    - `coverage`: where values can be missing, the share of an arm's units that must have one before
+      the arm can be shipped: 0.5 with "exclude", and 0.8 for a mean, a last value or another
+      `missing` than 0. If it is 0, missing values never delay a decision, even if there are few
+      values or their shares differ between the arms. A sum and "any" are 0 without events, so
+      nothing is missing and `coverage` is refused.
 
     >>> Measure("7d", "any").window, Measure(period="1d").period
     (604800.0, 86400.0)
@@ -88,7 +90,10 @@ class Measure:
 
     def closes(self, arrived: float) -> float:
         """Return when the window of a unit that arrived at `arrived` closes."""
-        assert self.window is not None
+        if self.window is None:
+            raise invalid(
+                "period is given: periods follow each other and have no end; give a window"
+            )
         return arrived + float(self.window)
 
     def matures(self, arrived: float) -> float:

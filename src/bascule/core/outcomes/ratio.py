@@ -39,9 +39,8 @@ class Ratio(Estimated):
     - `at`: the expected ratio.
     - `per`: the mean denominator of a unit.
     - `spread`: the standard deviation of `at + (n - at d) / per` over units.
-
-    With `is_share`, as for the share of good answers, a numerator below 0 or above its denominator
-    is refused, and so is a margin of 1 or more.
+    - `is_share`: whether numerators lie between 0 and their denominators, as in good answers per
+      judged one. Others are then refused, and so is a margin of 1 or more.
 
     >>> earlier = Ratio.of([1, 0, 3, 2], [10, 5, 15, 10])
     >>> earlier.at, earlier.per, round(earlier.spread, 4)

@@ -106,8 +106,8 @@ class Interval:
     """The interval of an arm, as a mean and a radius, which a rule compares with other intervals.
 
     If one arm's interval lies above another's, its mean is also higher, except with the error
-    probability of the design. The radius is made for that comparison: with ETC on two arms it is
-    half of the difference that decides, and gives no interval for one mean alone.
+    probability of the design. It is not a confidence interval of one mean: with ETC on two arms
+    the radius is half of the difference at which the test ends.
     """
 
     mean: float
@@ -206,7 +206,11 @@ class Procedure(ABC):
 
     @classmethod
     def supports(cls, feature: str) -> bool:
-        """Return whether the procedure supports a feature, named as in `LACKED_BY_STAGES`."""
+        """Return whether the procedure supports a feature.
+
+        Features are "trace", "maturing", "unit diagnostics", "forecast", "block sums" and "pairs";
+        procedures with stages support none of them.
+        """
         return cls.counts != "stages" or feature not in LACKED_BY_STAGES
 
     # Facts
@@ -352,7 +356,7 @@ class Procedure(ABC):
 
     @abstractmethod
     def differences(self, statistics: AnyStatistics) -> list[Difference]:
-        """Return the difference (first less second) and its interval for each pair in `compared`.
+        """Return the difference (first minus second) and its interval for each pair in `compared`.
 
         The differences are in the order of `compared`.
         """

@@ -30,8 +30,8 @@ class BlockAllocation(Rule):
     """The base of rules that choose their own block sizes and use the evidence of tilted blocks.
 
     A subclass defines `like` and `share`, in addition to its names; it accepts all outcomes that
-    tilted blocks accept. It must not override `check_outcome`, `check_size`, `check_design`,
-    `calibrate` or `procedure`: its guarantee is then labelled "stated by its author".
+    tilted blocks accept, and keeps their proof. If it overrides `check_outcome`, `check_size`,
+    `check_design`, `calibrate` or `procedure`, its guarantee is labelled "stated by its author".
     """
 
     __slots__ = ()

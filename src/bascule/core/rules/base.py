@@ -152,9 +152,9 @@ class Rule(Declared, ABC):
         """Raise `InputError` if the rule does not support these outcomes or this many arms."""
 
     def with_fixed_plan(self, design: Setting) -> Self:
-        """Return the rule with explicit parameters for the plan that follows from a design's error.
+        """Return the rule with its plan, such as the horizon, fixed for the error of a design.
 
-        The plan must not change if the pairs are later compared at another level.
+        The plan then stays the same when pairs are later compared at another level.
         """
         return self
 

@@ -51,12 +51,13 @@ ENDED = ("over", "stopped")
 """Phases of experiments that will never enrol another unit."""
 
 
-def backup(location: str, path: str | Path) -> None:
+def backup(location: str | Path, path: str | Path) -> None:
     """Copy a snapshot of a store into a new SQLite file; the store may be in use meanwhile.
 
     The file is a store itself, whichever database it came from: `bascule experiment verify` and
     `restore` take it.
     """
+    location = str(location)
     if "://" not in location and not Path(location).is_file():
         raise InputError("store", f"there is no store {location}: give --store")
     with closing(Database(location, make=False)) as database, database.reporting() as source:
@@ -78,12 +79,13 @@ def write_copy(source: Connection, path: Path, experiment: int | None = None) ->
             copy_rows(source, target, table, "experiment", experiment)
 
 
-def restore(path: str | Path, location: str) -> None:
+def restore(path: str | Path, location: str | Path) -> None:
     """Make a new store from a backup: a new SQLite file, or an empty PostgreSQL database.
 
     Sessions of the dashboard are left out. API keys are as they were at the time of the backup: a
     key that was revoked since is valid again.
     """
+    location = str(location)
     is_file = "://" not in location
     if is_file and Path(location).exists():
         raise InputError(

@@ -204,7 +204,9 @@ class Experiment(ExperimentUnits):
     def stop(self, to: str | None = None) -> None:
         """End the test by hand, for good; outcomes count no more.
 
-        With `to`, everyone is served this arm from now on, also those who were assigned another.
+        With `to`, everyone is served this arm from now on, also those who were assigned another,
+        except units that a targeting rule or a holdout keeps out. Without it, enrolled units keep
+        their arms.
         """
         since: tuple[Phase, ...] = ("ready", "running", "paused", "decided", "over")
         self._do(lambda work: change.stop(work, since, to))
@@ -246,8 +248,9 @@ class Experiment(ExperimentUnits):
     def release(self) -> None:
         """Serve the winner to everyone after the decision, also to units that were in another arm.
 
-        If the decision is that no difference matters, everyone gets the control, or the first
-        active arm if the control has been dropped.
+        Units that a targeting rule or a holdout keeps out still get the control. If the decision is
+        that no difference matters, everyone gets the control, or the first active arm if the
+        control has been dropped.
         """
         self._do(change.release)
 

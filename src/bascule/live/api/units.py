@@ -63,7 +63,7 @@ class Handle:
 
 
 class Calls(Handle):
-    """Methods of an experiment; each makes a `Reply`, which `send` runs at once or queues.
+    """The methods of `Experiment.soon`: as those of `Experiment`, but each returns a `Reply`.
 
     A reply has its result already if no transaction is needed: for a unit whose arm this program
     remembers. A mistake in the call, such as an empty name, raises an error at once; an error of
@@ -101,11 +101,14 @@ class Calls(Handle):
         """Assign a unit and return the arm to serve, once the assignment is on disk.
 
         A unit is served the arm that it was assigned, until the winner is released to everyone, its
-        arm is dropped, or the test is stopped with an arm for everyone. A unit is not enrolled if
-        the test takes no new units (paused, full, ended), or if its audience excludes the unit. It
-        then gets the control, or the winner once there is one, or the leader if the design has
-        `overflow="leader"` and enrolment is complete. With `strict`, an `InputError` of the kind
-        "conflict" is raised instead. `evaluate` also says why a unit gets its arm.
+        arm is dropped, or the test is stopped with an arm for everyone. After a decision, new units
+        are enrolled with the winner (or the control if no difference matters) and do not count.
+
+        A unit is not enrolled if the test is paused, full or over, or if its audience excludes it.
+        It then gets the control; but the leader if enrolment is complete and the design has
+        `overflow="leader"`, and the winner if a decided test was stopped. With `strict`, an
+        `InputError` of the kind "conflict" is raised instead. `evaluate` also says why a unit gets
+        its arm.
 
         `context` has the unit's attributes for the targeting rule of the test's audience, if it has
         one. `covariates` are those of the design, as far as they are known, such as
@@ -334,8 +337,9 @@ class ExperimentUnits(Handle):
         With `reason`, only the outcomes with this reason are returned. Capped outcomes ("clipped")
         and those of units that did not see their arm ("not exposed") count nevertheless. A test
         lists at most the first 100,000; `excluded_counts` counts the others as "not listed". An
-        entry has the fields `unit`, `value`, `at`, `received`, `event` (the id of the outcome),
-        `reason`, `detail` and `metric`.
+        entry has the fields `unit`, `value` (text), `at` (None if it was not given), `received`,
+        `event` (the id of the outcome), `reason`, `detail` and `metric`; times are seconds since
+        1970-01-01 in UTC.
         """
         rows, _ = self.some_excluded(most=MOST_ROWS)
         return [row for row in rows if reason in (None, row["reason"])]

@@ -24,7 +24,7 @@ class HistoryPoint:
     """A point of a test's history, after `matured` units have counted.
 
     With recurring outcomes, `matured` is the number of closed stages. `means` and `units` are those
-    of each arm; a mean is None before the arm's first outcome.
+    of each arm; a mean is None before the arm's first outcome. `time` is in ISO 8601.
     """
 
     time: str

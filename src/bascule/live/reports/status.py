@@ -109,8 +109,8 @@ class Status(Reported):
     arms: tuple[ArmStatus, ...]
     """Each arm with its units, mean and interval."""
     effects: tuple[Effect, ...]
-    """Differences of all pairs of arms, treatment minus control; of two treatments the later minus
-    the earlier one."""
+    """Differences of pairs of arms, all with up to 20 arms: treatment minus control; of two
+    treatments the later minus the earlier one."""
     contrasts: tuple[Contrast, ...]
     """Differences of each treatment minus the control, in outcome units and relative to the
     control's mean."""

@@ -165,8 +165,8 @@ def take_out(
     becomes void, and all units that have counted are judged again.
     """
     state = without_held(state)
-    arm = design.arms.index(name)
     state = state._replace(statistics=remove_arm(design, state.statistics, name))
+    arm = design.arms.index(name)
     if deal is None:
         return announced(design, state, now), None
     handed = state.enrolment.handed

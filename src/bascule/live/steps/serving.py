@@ -39,11 +39,11 @@ class Evaluation:
     value: Any
     """Value of the arm for programs; its name unless values were given."""
     reason: ServedReason
-    """"SPLIT" if the unit is in the test and gets its own arm, "STATIC" if everyone gets this arm
-    or the unit's own arm was dropped, "DISABLED" if the test takes no new units, "DEFAULT" if the
-    audience excludes the unit."""
+    """"SPLIT" if the unit gets an arm of its own, which after a decision is the winner; "STATIC" if
+    everyone gets this arm or the unit's own arm was dropped; "DISABLED" if the test takes no new
+    units; "DEFAULT" if the audience excludes the unit."""
     enrolled: bool
-    """Whether the unit is in the test."""
+    """Whether the unit is in the test; units that come after the decision are, and do not count."""
     why: str = ""
     """What keeps the unit out of the test: "state", "max_units", "enrolment", "share", "layer",
     "holdout", "where" or "clock"; empty if it is enrolled."""

@@ -158,7 +158,8 @@ def audit(
     - `means`: the mean of each arm; if not given, 0.10 and 0.12 for 0/1 outcomes, and otherwise a
       difference of a tenth of the spread, or of 5 % of the width of the limits.
     - `outcome`: with a rule: the outcome model, `Gaussian(1)` if not given.
-    - `error`, `delta`, `sides`: with a rule: its error, one-sided unless `sides=2`, or its delta.
+    - `error`, `delta`, `sides`: with a rule: its error, or its delta. Unlike in `Design`, the error
+      is one-sided unless `sides=2`.
     - `max_units`: the cap on units. Without one a run ends, undecided, at 5 times the units that
       the test needs on average in a steady world, but not before 20,000.
     - `worlds`: names of worlds; if not given, all that suit the outcomes and the rule.

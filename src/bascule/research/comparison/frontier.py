@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
 from bascule.core.design_parts import DEFAULT_ERROR, INCREASE, ONE_SIDED, checked_sides
-from bascule.core.errors import InputError, NoPredictionError, require
+from bascule.core.errors import InputError, NoPredictionError, invalid, require
 from bascule.core.gaps import checked_means, rival_gaps
 from bascule.core.inputs import checks
 from bascule.core.inputs.files import CsvRow, csv_text, prepare_folder, writable, write_whole
@@ -90,9 +90,15 @@ class Frontier(Reported):
     cap_not_applied: int | None = None
     sides: int = 1
 
-    def of(self, family: RuleFamily) -> tuple[Point, ...]:
-        """Return the results of the rules of one family, ordered by their setting."""
-        return tuple(point for point in self.points if point.family is family)
+    def of(self, family: str) -> tuple[Point, ...]:
+        """Return the results of the rules of one family, such as "tilt", ordered by their setting.
+
+        The families are those that `frontier` accepts, and "given" and "stated" for rules that were
+        given with a proven error and with one that their author states.
+        """
+        if family not in list(RuleFamily):
+            raise invalid(f"family must be one of {', '.join(RuleFamily)} (got {family!r})")
+        return tuple(point for point in self.points if point.family == family)
 
     @property
     def efficient(self) -> tuple[Point, ...]:
@@ -203,7 +209,7 @@ def frontier(
       outcome model and error.
     - `error`: the probability, at most, that a worse arm wins; 0.05 if not given. With `sides=2` it
       is the false positive rate, as in `Design`. A design as `outcome` has its own error.
-    - `sides`: 1, the default, or 2.
+    - `sides`: 1 or 2; unlike in `Design`, the default is 1.
     - `effect`: a difference to find; if given, tilted blocks that are planned for it take part too.
     - `alphas`, `tilts`: the settings of UCB and of tilted blocks.
     - `rules`: names of families of rules, and further rules to compare. The families are

@@ -149,7 +149,8 @@ class UnitMeans(Variant):
 
     - `mean`: "total" is the total mean, in which every outcome counts alike; "means" is the mean
       of means, in which every unit counts alike.
-    - `alpha`, `growth`: as in `BoundedUnits`.
+    - `alpha`: as in `UCB`.
+    - `growth`: ratio of the times of consecutive looks.
 
     >>> UnitMeans(2).label, UnitMeans(2, mean="means").label
     ('total-mean_2', 'mean-of-means_2')

@@ -70,11 +70,10 @@ def _predict(
 
 
 def mean_path(design: Design, gaps: float | Sequence[float]) -> Prediction:
-    """Return the prediction of a test that compares intervals, as if outcomes had no noise.
+    """Predict a test of `UCB` or `ETC` as if the mean of every arm were known without noise.
 
     With recurring outcomes it is right within a factor of three. It assumes that units have given
-    as few outcomes as possible, that each planned look is the first one, and that evidence of pairs
-    decides no sooner than intervals do.
+    as few outcomes as possible, and that each planned look is the first one.
 
     >>> import bascule as bs, math
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=math.exp(-20))

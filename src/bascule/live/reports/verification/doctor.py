@@ -45,11 +45,12 @@ class StoreCheck:
         return f"{'ok' if self.ok else 'PROBLEM':<9}{self.name:<13}{self.detail}"
 
 
-def doctor(location: str, *, full: bool = False) -> tuple[StoreCheck, ...]:
+def doctor(location: str | Path, *, full: bool = False) -> tuple[StoreCheck, ...]:
     """Check a store; with `full`, also recompute every experiment from its log.
 
     It never changes a store.
     """
+    location = str(location)
     if "://" not in location and not Path(location).is_file():
         raise InputError("store", f"there is no store {location}: give --store")
     try:
