@@ -76,7 +76,29 @@ def test_stores_are_copied_and_checked_by_path(tmp_path: Path) -> None:
         store.create("button", DESIGN)
     bs.live.backup(tmp_path / "a.db", tmp_path / "copy.db")
     bs.live.restore(tmp_path / "copy.db", tmp_path / "b.db")
-    assert all(check.passed for check in bs.live.doctor(tmp_path / "b.db", full=True))
+    assert all(check.ok for check in bs.live.doctor(tmp_path / "b.db", full=True))
+
+
+@pytest.mark.parametrize("ending", ["wal", "journal"])
+def test_a_copy_is_not_written_beside_the_log_of_another_store(ending: str, tmp_path: Path) -> None:
+    with bs.open(tmp_path / "shop.db") as store:
+        store.create("button", DESIGN)
+        store.backup(tmp_path / "copy.db")
+        # As after a power failure: the log has rows that the file lacks.
+        left = (tmp_path / "shop.db-wal").read_bytes()
+    target = tmp_path / "restored.db"
+    log = tmp_path / f"restored.db-{ending}"
+    log.write_bytes(left)
+    words = rf"restored\.db-{ending} is left of another store, .* apply it to .*restored\.db: move"
+    with pytest.raises(bs.InputError, match=words):
+        bs.live.restore(tmp_path / "copy.db", str(target))
+    with pytest.raises(bs.InputError, match=words):
+        bs.live.backup(str(tmp_path / "shop.db"), target)
+    assert not target.exists()
+    assert log.read_bytes() == left
+    log.rename(tmp_path / "away")
+    bs.live.restore(tmp_path / "copy.db", str(target))
+    assert all(check.ok for check in bs.live.doctor(str(target), full=True))
 
 
 def test_a_backup_is_one_moment_of_a_store_that_is_written(tmp_path: Path) -> None:

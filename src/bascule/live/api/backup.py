@@ -278,6 +278,13 @@ def new_store(target: Path) -> Iterator[Connection]:
     """Yield a transaction on a new SQLite store; the file gets its final name on success."""
     if target.exists():
         raise InputError("file", f"{target} already exists: give another name")
+    for left in (Path(f"{target}-wal"), Path(f"{target}-journal")):
+        if left.exists():
+            raise InputError(
+                "file",
+                f"{left} is left of another store, and SQLite would apply it to {target}: move it "
+                "away, or choose another path",
+            )
     if not target.parent.is_dir():
         raise InputError("file", f"the folder {target.parent} does not exist: create it first")
     # Private, since the file has the names of units and the hashes of API keys.
