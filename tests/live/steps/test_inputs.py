@@ -53,6 +53,28 @@ def test_an_outcome_of_another_shape_is_refused(test: bs.Experiment, given: Any)
     assert test.excluded() == []
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda test, unit: test.assign(unit),
+        lambda test, unit: test.assign_many(["u", unit]),
+        lambda test, unit: test.evaluate(unit),
+        lambda test, unit: test.record(unit, 1.0),
+        lambda test, unit: test.link("u", unit),
+        lambda test, unit: test.store.link("u", unit),
+        lambda test, unit: test.store.erase(unit),
+        lambda test, unit: test.store.unit_data(unit),
+    ],
+)
+def test_names_of_erased_units_are_refused(test: bs.Experiment, call: Any) -> None:
+    said = r"must not begin with 'erased-', .*got 'erased-foo'.* such as 'user-erased-foo'"
+    with pytest.raises(bs.InputError, match=said):
+        call(test, "erased-foo")
+    assert test.assignment("erased-foo") is None
+    test.assign("u")
+    assert test.record("u", 1.0, id="erased-foo").accepted
+
+
 def test_a_text_is_not_a_list_of_units(test: bs.Experiment) -> None:
     with pytest.raises(bs.InputError, match="units must be a list"):
         test.assign_many("abc")

@@ -45,6 +45,19 @@ def test_a_viewer_reads_no_names_unless_the_key_allows_it(
         assert read_all(viewer, name) == read_all(admin, name)
 
 
+def test_names_of_erased_units_are_refused(admin: httpx.Client, name: str) -> None:
+    path = f"/v1/experiments/{name}"
+    answer = admin.post(f"{path}/assign", json={"unit": "erased-foo"})
+    assert answer.status_code == 400
+    assert "must not begin with 'erased-'" in answer.json()["detail"]
+    admin.post(f"{path}/assign", json={"unit": "foo"})
+    outcomes = [
+        {"unit": unit, "value": 1, "id": f"erased-{unit}"} for unit in ("erased-foo", "foo")
+    ]
+    receipts = admin.post(f"{path}/outcomes", json={"outcomes": outcomes}).json()["outcomes"]
+    assert [receipt["reason"] for receipt in receipts] == ["invalid", None]
+
+
 def test_a_unit_is_exported_and_erased(service: Service, admin: httpx.Client, name: str) -> None:
     units(admin, name)
     ann = {"unit": "ann@example.com"}

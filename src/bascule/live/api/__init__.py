@@ -20,6 +20,7 @@ from bascule.live.steps.inputs import (
     NAME,
     check_name,
     checked_description,
+    checked_text,
     checked_unit,
 )
 from bascule.live.steps.maturity import Event, Receipt
@@ -53,6 +54,7 @@ __all__ = [
     "audit_words",
     "check_name",
     "checked_description",
+    "checked_text",
     "checked_unit",
     "columns_of",
     "csv_lines",

@@ -16,9 +16,10 @@ from bascule.core.enrolment.targeting import Context
 from bascule.core.errors import InputError
 from bascule.live.commit.context import ACTOR, StoreContext
 from bascule.live.commit.queue import Job, Reply, Result
-from bascule.live.steps.inputs import check_listed, checked_unit, event_of
+from bascule.live.steps.inputs import check_listed, checked_text, checked_unit, event_of
 from bascule.live.steps.maturity import Event, Receipt
 from bascule.live.steps.serving import Evaluation
+from bascule.live.storage.names import is_erased
 from bascule.live.storage.queries import Loaded, Rows
 from bascule.live.storage.state import ArmValues, Assignment
 from bascule.live.storage.statements import fetch
@@ -289,7 +290,9 @@ class ExperimentUnits(Handle):
 
     def assignment(self, unit: str | int) -> Assignment | None:
         """Return the stored assignment of a unit, or None; this never enrols the unit."""
-        named = checked_unit(unit)
+        named = checked_text(unit, "unit")
+        if is_erased(named):
+            return None
         with self.store.reading() as connection:
             rows = Rows(connection, self.id)
             identity = rows.identities([named]).get(named, named)

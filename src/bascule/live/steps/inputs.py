@@ -18,7 +18,7 @@ from bascule.core.inputs.checks import number_in
 from bascule.core.metrics.metric import PRIMARY
 from bascule.core.outcomes import Pair
 from bascule.live.steps.maturity import Event, NotANumber
-from bascule.live.storage.names import is_storable
+from bascule.live.storage.names import PREFIX, is_erased, is_storable
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 """Valid names of experiments."""
@@ -90,21 +90,36 @@ def checked_unit(unit: object, field: str = "unit") -> str:
     >>> checked_unit(42)
     '42'
     """
-    if type(unit) is str and 0 < len(unit) <= LONGEST_UNIT and unit.isascii() and "\0" not in unit:
+    name = checked_text(unit, field)
+    if is_erased(name):
+        raise invalid(
+            f"{field} must not begin with {PREFIX!r}, which stands for erased units "
+            f"(got {name!r:.60}): name the unit otherwise, such as {'user-' + name!r:.60}",
+        )
+    return name
+
+
+def checked_text(text: object, field: str) -> str:
+    """Return a text from a caller, such as an event id, as it is stored.
+
+    >>> checked_text(1001, "id")
+    '1001'
+    """
+    if type(text) is str and 0 < len(text) <= LONGEST_UNIT and text.isascii() and "\0" not in text:
         # The most common case.
-        return unit
-    if not isinstance(unit, (str, bool)) and isinstance(unit, Integral):
-        unit = _digits(unit)
-    if not isinstance(unit, str) or not unit or len(unit) > LONGEST_UNIT:
+        return text
+    if not isinstance(text, (str, bool)) and isinstance(text, Integral):
+        text = _digits(text)
+    if not isinstance(text, str) or not text or len(text) > LONGEST_UNIT:
         raise invalid(
             f"{field} must be text of 1 to {LONGEST_UNIT} characters, or a whole number "
-            f"(got {shown_value(unit):.60})",
+            f"(got {shown_value(text):.60})",
         )
-    if not is_storable(unit):
+    if not is_storable(text):
         raise invalid(
-            f"{field} must be valid text without zero characters (got {shown_value(unit):.60})",
+            f"{field} must be valid text without zero characters (got {shown_value(text):.60})",
         )
-    return unit
+    return text
 
 
 def _digits(number: Integral) -> object:
@@ -177,7 +192,7 @@ def checked_metric(metric: object) -> str | None:
     >>> checked_metric("spend"), checked_metric(PRIMARY)
     ('spend', None)
     """
-    return None if metric is None or metric == PRIMARY else checked_unit(metric, "metric")
+    return None if metric is None or metric == PRIMARY else checked_text(metric, "metric")
 
 
 def event_of(event: tuple[Any, ...] | Event) -> Event:
@@ -199,7 +214,7 @@ def event_of(event: tuple[Any, ...] | Event) -> Event:
         )
     unit, value, at, name, metric = (*event, None, None, None)[:5]
     if name is not None:
-        name = checked_unit(name, "id")
+        name = checked_text(name, "id")
     by_id = unit in (None, "") and name is not None
     return Event(
         "" if by_id else checked_unit(unit),

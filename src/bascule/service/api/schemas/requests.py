@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
@@ -25,7 +26,7 @@ from bascule.core.metrics.metric import Goal, Metric
 from bascule.core.options import NUMBERS, Option, Options
 from bascule.core.outcomes import Outcome
 from bascule.core.rules import Rule
-from bascule.live.api import EARLIEST, LATEST, LONGEST_DESCRIPTION, checked_unit
+from bascule.live.api import EARLIEST, LATEST, LONGEST_DESCRIPTION, checked_text, checked_unit
 from bascule.planning.request.options import PLAN, Number
 
 NAME_PATTERN = r"^(?:\.{0,2}[A-Za-z0-9_-]|\.{3})[A-Za-z0-9._-]*$"
@@ -54,12 +55,16 @@ def whole(data: Any) -> Any:
     return int(data) if is_whole else data
 
 
-def _name(name: object, about: ValidationInfo) -> str:
-    try:
-        name = whole(name) if isinstance(name, float) else name
-        return checked_unit(name, about.field_name or "unit")
-    except InputError as problem:
-        raise MalformedError(problem.field, str(problem)) from None
+def _by(check: Callable[[object, str], str]) -> Callable[[object, ValidationInfo], str]:
+    """Return a validator of a text by a function that takes the text and the field's name."""
+
+    def checked(text: object, about: ValidationInfo) -> str:
+        try:
+            return check(whole(text) if isinstance(text, float) else text, str(about.field_name))
+        except InputError as problem:
+            raise MalformedError(problem.field, str(problem)) from None
+
+    return checked
 
 
 def _moment(at: object) -> float:
@@ -79,12 +84,13 @@ def _moment(at: object) -> float:
 
 TEXT_SCHEMA = {"type": "string", "minLength": 1, "maxLength": 500, "pattern": "^[^\u0000]*$"}
 
-UnitName = Annotated[
-    str,
-    BeforeValidator(_name),
-    WithJsonSchema({"anyOf": [TEXT_SCHEMA, {"type": "integer"}]}),
-]
-"""The name of a unit, or of an event: text, or a whole number."""
+NAME_OR_NUMBER = WithJsonSchema({"anyOf": [TEXT_SCHEMA, {"type": "integer"}]})
+
+UnitName = Annotated[str, BeforeValidator(_by(checked_unit)), NAME_OR_NUMBER]
+"""The name of a unit: text, or a whole number."""
+
+EventId = Annotated[str, BeforeValidator(_by(checked_text)), NAME_OR_NUMBER]
+"""The id of an outcome: text, or a whole number."""
 
 Moment = Annotated[
     float, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})
@@ -223,9 +229,11 @@ class NewOutcome(PlainModel):
         description="A number, true or false, or [numerator, denominator] of a ratio.",
     )
     at: Moment | None = Field(None, examples=["2026-01-31T12:00:00+00:00"])
-    id: UnitName | None = Field(None, examples=["order-1001"])
+    id: EventId | None = Field(None, examples=["order-1001"])
     exposed: bool = True
-    metric: Annotated[str, AfterValidator(_name)] | None = Field(None, examples=["latency"])
+    metric: Annotated[str, AfterValidator(_by(checked_text))] | None = Field(
+        None, examples=["latency"]
+    )
 
 
 class NewOutcomes(PlainModel):
