@@ -8,6 +8,7 @@ import traceback
 import types
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -16,8 +17,10 @@ import pytest
 import uvloop
 
 import bascule as bs
+from bascule.live.api import units
 from bascule.live.storage import queries
 from bascule.live.transactions.enrol import assign
+from bascule.live.transactions.record import record
 
 COINS = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), max_units=100, reports="always")
 
@@ -244,6 +247,35 @@ def test_an_outcome_finds_a_unit_whatever_was_recorded_before_it(test: bs.Experi
     (old,), _, (new,) = asyncio.run(call())
     assert old.accepted
     assert new.accepted
+
+
+def test_a_large_batch_takes_several_transactions(
+    test: bs.Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+
+    def count(work: Any, events: Sequence[Any]) -> Sequence[Any]:
+        sizes.append(len(events))
+        return record(work, events)
+
+    monkeypatch.setattr(units, "RECORDED_AT_ONCE", 100)
+    test = test.store.create("large", replace(COINS, max_units=500))
+    test.soon._recording = test.soon._recording._replace(action=count)
+    test.assign_many(range(300))
+    # Before the others, the last outcome would be that of an unknown unit.
+    outcomes: list[Any] = [(i, 1.0, None, str(i)) for i in range(282)]
+    outcomes += [(None, 1.0, None, "281")]
+    reply = test.soon.record_many(outcomes)
+    receipts = reply.result(10)
+    assert reply.done()
+    assert sizes == [95, 95, 93]
+    assert [receipt.reason for receipt in receipts] == [None] * 282 + ["duplicate"]
+
+    async def call() -> list[Any]:
+        return await test.soon.record_many(outcomes)
+
+    assert [receipt.reason for receipt in asyncio.run(call())] == ["duplicate"] * 283
+    assert test.soon.record_many([]).result(10) == test.record_many([]) == []
 
 
 def test_what_is_remembered_is_not_looked_for_on_disk(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, wraps
@@ -15,7 +16,7 @@ from bascule.core.enrolment.audience import Audience
 from bascule.core.enrolment.targeting import Context
 from bascule.core.errors import InputError
 from bascule.live.commit.context import ACTOR, StoreContext
-from bascule.live.commit.queue import Job, Reply, Result
+from bascule.live.commit.queue import Job, JoinedReply, Reply, Result
 from bascule.live.steps.inputs import check_listed, checked_text, checked_unit, event_of
 from bascule.live.steps.maturity import Event, Receipt
 from bascule.live.steps.serving import Evaluation
@@ -190,10 +191,14 @@ class Calls(Handle):
         return self._send(Reply(self.assigning, items, read, ACTOR.get()))
 
     def record_many(self, outcomes: Outcomes) -> Reply[list[Receipt]]:
-        """Record outcomes, and return the reply with their receipts."""
-        check_listed("outcomes", outcomes)
-        events = [*map(event_of, outcomes)]
-        return self._send(Reply(self._recording, events, list, ACTOR.get()))
+        """Record outcomes, and return the reply with their receipts.
+
+        More than 5,000 outcomes take several transactions, between which others get their turn.
+        """
+        replies = [
+            self._send(Reply(self._recording, part, list, ACTOR.get())) for part in _parts(outcomes)
+        ]
+        return replies[0] if len(replies) == 1 else JoinedReply(replies)
 
     def link(self, unit: str | int, other: str | int) -> Reply[str | None]:
         """Link two names of one person, such as a visitor who signs in; return their common arm.
@@ -226,6 +231,15 @@ class Calls(Handle):
         return None if arm is None else served[arm]
 
 
+def _parts(outcomes: Outcomes) -> list[list[Event]]:
+    """Return checked outcomes in parts of nearly equal length, each for one transaction."""
+    check_listed("outcomes", outcomes)
+    events = [*map(event_of, outcomes)]
+    # A short last part would be written before the others: see `next_group`.
+    size = math.ceil(len(events) / max(1, math.ceil(len(events) / RECORDED_AT_ONCE)))
+    return [events[first : first + size] for first in range(0, len(events), size or 1)] or [[]]
+
+
 def _arm(evaluation: Evaluation, strict: bool) -> str:
     """Return the arm to serve; if `strict`, raise what keeps the unit out of the test."""
     if strict and not evaluation.enrolled:
@@ -236,7 +250,7 @@ def _arm(evaluation: Evaluation, strict: bool) -> str:
 Given = ParamSpec("Given")
 
 RECORDED_AT_ONCE, EXCLUDED_AT_ONCE = 5000, 5000
-"""Maximum number of outcomes that `record_many` records at once, and default number of excluded
+"""Maximum number of outcomes of `record_many` in a transaction, and default number of excluded
 outcomes on a page."""
 
 MOST_ROWS = 2**62
@@ -326,11 +340,8 @@ class ExperimentUnits(Handle):
         An outcome is (unit, value), (unit, value, at), (unit, value, at, id) or (unit, value, at,
         id, metric).
         """
-        check_listed("outcomes", outcomes)
         receipts: list[Receipt] = []
-        events = [*map(event_of, outcomes)]
-        for first in range(0, len(events), RECORDED_AT_ONCE):
-            part = events[first : first + RECORDED_AT_ONCE]
+        for part in _parts(outcomes):
             receipts += self.calls.record_many(part).result()
         return receipts
 

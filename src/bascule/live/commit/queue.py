@@ -122,6 +122,42 @@ class Reply(Generic[Result]):
 NO_JOB = Job(0, "", lambda _, items: items)
 
 
+class JoinedReply(Reply[list[Any]]):
+    """Requests with a list of results each; their common result has these one after the other.
+
+    >>> joined = JoinedReply([Reply.ready([1, 2]), Reply.ready([3])])
+    >>> joined.done(), joined.result()
+    (True, [1, 2, 3])
+    """
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, parts: Sequence[Reply[list[Any]]]) -> None:
+        super().__init__(NO_JOB, (), list)
+        self._parts = parts
+
+    def done(self) -> bool:
+        """Whether all results are available."""
+        return all(part.done() for part in self._parts)
+
+    def result(self, timeout: float | None = None) -> list[Any]:
+        """Return the results, or raise the first error; wait until all are available.
+
+        After `timeout` seconds it raises `TimeoutError`.
+        """
+        until = perf_counter() + (timeout or 0.0)
+        results: list[Any] = []
+        for part in self._parts:
+            results += part.result(None if timeout is None else max(0.0, until - perf_counter()))
+        return results
+
+    def __await__(self) -> Generator[Any, None, list[Any]]:
+        results: list[Any] = []
+        for part in self._parts:
+            results += yield from part.__await__()
+        return results
+
+
 def deliver(replies: Sequence[Reply[Any]], failure: BaseException | None) -> None:
     """Mark replies as done, with the error of their group if any, and wake all who wait."""
     by_loop: dict[AbstractEventLoop, list[Future[None]]] = {}
