@@ -296,7 +296,9 @@ def run_jobs(work: UnitOfWork, jobs: Mapping[Job, list[Reply[Any]]]) -> None:
     """Run the jobs of one experiment, each with the items of all its replies at once."""
     store_actor = work.actor
     for job, replies in jobs.items():
-        work.actor = replies[0].actor or store_actor
+        # What a group of several callers leads to, such as a decision, is the act of none of them.
+        actors = {reply.actor for reply in replies}
+        work.actor = (actors.pop() if len(actors) == 1 else None) or store_actor
         items = [item for reply in replies for item in reply.items]
         try:
             results = job.action(work, items)
