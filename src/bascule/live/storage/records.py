@@ -68,7 +68,8 @@ def history_of(connection: Connection, experiment: int) -> list[tuple[int, float
             points.append((folded, time, statistics_from_json(statistics)))
         except DAMAGE as error:
             logger.warning(
-                "experiment %s: its history after %s units cannot be read and is left out: %s",
+                "experiment %s: the point of its history at progress %s cannot be read and is left "
+                "out: %s",
                 experiment,
                 folded,
                 error,

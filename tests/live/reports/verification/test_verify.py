@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
@@ -90,7 +91,7 @@ def damage(store: bs.Store, *statements: str) -> None:
         ("UPDATE experiments SET state = '[]'", "own row cannot be read"),
         ("UPDATE experiments SET phase = 'gone'", "state stored as 'gone', which is not a state"),
         ("UPDATE experiments SET phase = 'decided'", "decided, without a decision"),
-        ("UPDATE history SET statistics = '{'", "units cannot be read"),
+        ("UPDATE history SET statistics = '{'", "s cannot be read"),
         ("UPDATE audit SET detail = '{' WHERE id = 1", "audit entry 1 (create) cannot be read"),
     ],
 )
@@ -130,6 +131,15 @@ def test_all_that_is_wrong_is_listed_at_once(store: bs.Store, clock: bs.ManualCl
     differences = test.verify().differences
     for said in ("unit 3: prob", "unit 30: prob", "unit 20: arm", "unit 4711", "history after"):
         assert any(said in one for one in differences), (said, differences)
+
+
+def test_the_history_of_recurring_outcomes_counts_stages(
+    sound: dict[bs.Design, bs.Experiment],
+) -> None:
+    found = differences(sound[DAILY], "UPDATE history SET folded = folded + 1000")
+    assert any(re.match(r"history after 10\d\d stages, but only \d+ have", one) for one in found), (
+        found
+    )
 
 
 def test_an_outcome_that_is_missing_of_a_metric_is_named(store: bs.Store) -> None:

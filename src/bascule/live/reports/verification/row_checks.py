@@ -207,10 +207,12 @@ def check_leftovers(
         if dealt is not None and run and run[-1].number > dealt:
             findings.add(f"block {run[-1].number} is stored, but the last one dealt was {dealt}")
     progress = None if stored is None else stored.state.progress
+    staged = stored is not None and stored.design.procedure.counts == "stages"
+    counted = "stages" if staged else "units"
     for folded, time, statistics in statements.fetch(connection, records.HISTORY, experiment):
-        _check_entry(findings, f"history after {folded} units", time, statistics)
+        _check_entry(findings, f"history after {folded} {counted}", time, statistics)
         if progress is not None and not folded <= progress:
-            findings.add(f"history after {folded} units, but only {progress} have counted")
+            findings.add(f"history after {folded} {counted}, but only {progress} have counted")
     entries = statements.fetch(connection, AUDIT, experiment)
     is_logged = any(action == "decide" for _, _, action, _ in entries)
     if stored is not None and is_logged != (stored.state.ending.verdict is not None):
