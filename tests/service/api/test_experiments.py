@@ -206,6 +206,7 @@ def test_a_list_comes_in_pages() -> None:
         assert (len(first["experiments"]), first["total"]) == (PAGE_SIZE, PAGE_SIZE + 1)
         assert [one["name"] for one in last["experiments"]] == [f"test-{PAGE_SIZE}"]
         assert "next" not in last
-        assert len(found["experiments"]) == 11
+        assert last["total"] == PAGE_SIZE + 1
+        assert len(found["experiments"]) == found["total"] == 11
     finally:
         service.close()

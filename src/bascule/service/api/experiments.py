@@ -69,8 +69,8 @@ async def show_all(
 ) -> Response:
     """List tests with their statuses, the oldest first, 100 on a page.
 
-    If more pages follow, `next` is the number of the next one, and `total` the number of all tests.
-    With `search`, only tests are listed whose name or description has all of its words.
+    `total` is the number of tests on all pages; if more pages follow, `next` is the number of the
+    next one. With `search`, only tests are listed whose name or description has all of its words.
     """
     directory: ExperimentCache = request.app.state.directory
 
@@ -93,9 +93,10 @@ def _listing(
     visible = directory.visible(entries, caller.sees, search)
     listing = directory.statuses(paged(visible, page))
     failed = listing.unreadable + [name for name in directory.damaged if caller.sees(name)]
-    data: dict[str, Any] = {"experiments": [status_data(status) for status in listing.statuses]}
+    statuses = [status_data(status) for status in listing.statuses]
+    data: dict[str, Any] = {"experiments": statuses, "total": len(visible)}
     if page < pages_of(visible):
-        data |= {"next": page + 1, "total": len(visible)}
+        data["next"] = page + 1
     if listing.settling:
         data["settling"] = sorted(listing.settling)
     if failed:

@@ -187,16 +187,16 @@ class StatusOut(BaseModel):
 class Statuses(BaseModel):
     """Statuses of tests, the oldest first, as they are stored.
 
-    If more pages follow, `next` is the number of the next one, and `total` the number of tests on
-    all pages.
+    `total` is the number of tests on all pages; if more pages follow, `next` is the number of the
+    next one.
 
     `settling` names the tests with units that have matured and are not counted in the status yet:
     they will be counted within seconds. `unreadable` names the tests with damaged data.
     """
 
     experiments: list[StatusOut]
+    total: int
     next: int | None = None
-    total: int | None = None
     settling: list[str] | None = None
     unreadable: list[str] | None = None
 
