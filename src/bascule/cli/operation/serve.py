@@ -119,7 +119,7 @@ def command(store: str = STORE, **options: Any) -> None:
     is_new = "://" not in store and not Path(store).is_file()
 
     def greet(opened: Store, address: str) -> None:
-        _greet(opened, address, store, is_new)
+        _greet(opened, address, store, is_new, is_open=not settings.proxies)
 
     # In a terminal, a service is ended by an interrupt.
     with suppress(KeyboardInterrupt):
@@ -136,7 +136,7 @@ def needed() -> None:
     require("service", "the service", "fastapi", "httpx", "prometheus_client", "uvicorn")
 
 
-def _greet(store: Store, address: str, location: str, is_new: bool) -> None:
+def _greet(store: Store, address: str, location: str, is_new: bool, *, is_open: bool) -> None:
     from bascule.service.auth.keys import list_keys, make_link
 
     made = f" (new store, without tests: {Path(location).resolve()})" if is_new else ""
@@ -150,7 +150,8 @@ def _greet(store: Store, address: str, location: str, is_new: bool) -> None:
             f"bascule key link --address {address} --store {shown_location(location)}"
         )
     if not list_keys(store):
+        may = "every program on this machine may use the API" if is_open else "programs need one"
         typer.echo(
-            "there are no keys: every program on this machine may use the API; create one with "
+            f"there are no keys: {may}; create one with "
             f"bascule key create --role client --store {shown_location(location)}"
         )
