@@ -217,6 +217,8 @@ def test_a_design_without_a_window_needs_one_at_creation(
     assert "a live test needs a measure" in refused(capsys, *create)
     assert "--aggregate needs --window" in refused(capsys, *create, "--aggregate", "any")
     assert "--reports" in refused(capsys, *create, "--reports", "mostly")
+    last = (*create, "--window", "7d", "--aggregate", "last", "--missing")
+    assert '"exclude" is for metrics beside the primary' in refused(capsys, *last, "exclude")
     run(capsys, *create, "--window", "7d")
     run(capsys, "create", "other", "--design", "plain.json", "--reports", "always")
     with bs.open(store) as opened:

@@ -17,7 +17,7 @@ from bascule.cli.support.designs import AS_JSON, JSON, option, switch
 from bascule.cli.support.stores import NAME, STORE, YES, show_status, shown_location, store_at
 from bascule.core.errors import InputError
 from bascule.core.inputs.serialization import parse_json, read_json
-from bascule.core.metrics.measure import Aggregate, Measure
+from bascule.core.metrics.measure import Aggregate, Measure, Missing
 from bascule.core.options import Option, options_of, parameters
 from bascule.core.rules import RULES, Rule
 
@@ -341,7 +341,7 @@ def _measure(design: Design, options: Mapping[str, Any]) -> Measure | None:
     if "window" not in options:
         return None
     usual, missing = "any" if design.outcome.binary else "sum", options.get("missing")
-    if missing not in (None, "zero"):
+    if missing not in (None, *get_args(Missing)):
         missing = amount("missing", missing, "0 is usual")
     coverage = options.get("coverage")
     return Measure(options["window"], options.get("aggregate", usual), missing, coverage=coverage)
