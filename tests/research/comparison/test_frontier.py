@@ -260,6 +260,7 @@ def test_the_notebook_shows_a_table(small: Frontier) -> None:
         ([0.0, 1.0], {"tilts": [0.5]}, "tilt must be at least 1"),
         ([0.0, 1.0], {"rules": ["bayes"]}, "or among published"),
         ([0.0, 1.0], {"rules": ["given"]}, "no rule to compare"),
+        ([0.0, 1.0], {"rules": ["tilt"], "tilts": []}, "^rules leave no rule to compare"),
         ([0.0, 1.0], {"error": 0.6}, "error must be below 0.5"),
         ([0.0, 1.0], {"runs": 1}, "runs must be at least 2"),
         ([0.0, 1.0], {"effect": -1.0}, "effect must be above 0"),

@@ -358,7 +358,9 @@ def _nothing_to_play(
     entries: Sequence[Contender], efforts: Sequence[float], means: tuple[float, ...]
 ) -> InputError:
     if not entries:
-        return InputError("families", "families leave no rule to compare: name more of them")
+        return invalid(
+            "rules leave no rule to compare: name more of them, or give alphas or tilts for them"
+        )
     effort, quickest = min(zip(efforts, entries, strict=True), key=lambda pair: pair[0])
     return InputError(
         "means",
