@@ -85,6 +85,12 @@ def test_rows_that_lack_something_are_refused(tmp_path: Path) -> None:
         url = warehouse(tmp_path, [("1", None, START)])
         with pytest.raises(InputError, match="row 1 has no unit, so that nothing was recorded"):
             sync(test, url, COLUMNS, query="orders")
+        with sqlite3.connect(tmp_path / "warehouse.db") as database:
+            database.execute("UPDATE orders SET user_id = 'ann'")
+            database.execute("INSERT INTO orders VALUES ('2', 'bob', NULL, 9.5)")
+        database.close()
+        with pytest.raises(InputError, match="row 2 has no time, so that nothing was recorded"):
+            sync(test, url, COLUMNS, query="orders")
         with pytest.raises(InputError, match="there is no column 'order'"):
             sync(test, url, QueryColumns("order"), query="orders")
 

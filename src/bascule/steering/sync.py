@@ -78,7 +78,7 @@ def sync(
     rows = _rows(Source(source, query, "source"), columns)
     enrolled = {unit for unit in {row["unit"] for row in rows} if test.assignment(unit) is not None}
     outcomes = [
-        (row["unit"], row["value"], row["at"].replace(tzinfo=UTC), row["id"], metric)
+        (row["unit"], row["value"], row["time"].replace(tzinfo=UTC), row["id"], metric)
         for row in rows
         if row["unit"] in enrolled
     ]
@@ -104,13 +104,13 @@ def _rows(source: Source, columns: QueryColumns) -> list[dict[str, Any]]:
             table.select(
                 unit=table[unit].cast("string"),
                 **values,
-                at=moment(table, times_of(table, time, None)),
+                time=moment(table, times_of(table, time, None)),
                 id=table[name].cast("string"),
             )
         )
     for place, row in enumerate(rows, 1):
         row.setdefault("value", 1.0)
-        lacking = [part for part in ("unit", "value", "at", "id") if row[part] is None]
+        lacking = [part for part in ("unit", "value", "time", "id") if row[part] is None]
         if lacking:
             raise invalid(
                 f"query: row {place} has no {' and no '.join(lacking)}, so that nothing was "
