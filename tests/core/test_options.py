@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import pydoc
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict, get_type_hints
 
 import pytest
 
@@ -14,7 +14,8 @@ from bascule import InputError
 from bascule.core.options import Option, check_given, make, options_of, parameters
 from bascule.core.outcomes import OUTCOMES
 from bascule.core.registry import Registry
-from bascule.core.rules import RULES
+from bascule.core.rules import RULES, Rule
+from bascule.research import variants  # noqa: F401 (registers rules)
 
 
 class Asked(TypedDict, total=False):
@@ -114,3 +115,8 @@ def test_help_shows_names_types_and_defaults_and_not_the_declaration() -> None:
     assert str(inspect.signature(bs.Tilt)).startswith(
         "(tilt: 'float' = 3.0, effect: 'float | None'"
     )
+
+
+@pytest.mark.parametrize("rule", [*RULES])
+def test_signatures_of_rules_show_plain_types(rule: type[Rule]) -> None:
+    assert "Option(" not in str(get_type_hints(rule.__init__, include_extras=True))

@@ -30,7 +30,7 @@ from bascule.core.procedures.intervals.state import (
 )
 from bascule.core.procedures.recurrent import RecurrentProcedure, UnitShape, refuse_without_noise
 from bascule.core.rules.base import Rule, calibrate_intervals
-from bascule.core.rules.mixture import StopName, calibrate_mixture, mixture_interval
+from bascule.core.rules.mixture import calibrate_mixture, mixture_interval
 from bascule.core.rules.ucb import UCB, even_score
 from bascule.core.types import NOBODY, FloatArray
 
@@ -52,7 +52,7 @@ class ETC(Rule):
     'ETC'
     """
 
-    stop: Annotated[StopName, Option("What ends a test.")] = field(
+    stop: Annotated[Literal["intervals", "mixture"], Option("What ends a test.")] = field(
         default="intervals", kw_only=True
     )
     kind: Literal["etc"] = field(default="etc", kw_only=True, repr=False)

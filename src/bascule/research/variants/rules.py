@@ -18,14 +18,10 @@ from bascule.core.procedures.base import Setting
 from bascule.core.rules.base import RULES, Knob, Rule, refuse_delta
 from bascule.research.simulated import SimulatedProcedure
 
-Alpha = Annotated[
-    float,
-    Option("Near 1 it saves regret, inf saves time.", kind="unbounded", limits=(1, math.inf)),
-]
-Growth = Annotated[
-    float,
-    Option("Ratio of the times of consecutive looks.", flag="look_growth", limits=(1, math.inf)),
-]
+ALPHA = Option("Near 1 it saves regret, inf saves time.", kind="unbounded", limits=(1, math.inf))
+LOOK_GROWTH = Option(
+    "Ratio of the times of consecutive looks.", flag="look_growth", limits=(1, math.inf)
+)
 
 BERNSTEIN, BOUNDED_UNITS, MEANS, TOTAL = range(4)
 """Estimators: for bounded outcomes, for units with bounded outcomes, mean of means, total mean."""
@@ -52,7 +48,7 @@ class VariantProcedure(SimulatedProcedure):
 class Variant(Rule):
     """A UCB rule for simulation only; the error is divided evenly among the arms."""
 
-    alpha: Alpha = 2.0
+    alpha: Annotated[float, ALPHA] = 2.0
     name: ClassVar[str]
     estimator: ClassVar[int]
 
@@ -128,7 +124,7 @@ class BoundedUnits(Variant):
     'UCB-MM-Bernstein_2'
     """
 
-    growth: Growth = field(default=GROWTH, kw_only=True)
+    growth: Annotated[float, LOOK_GROWTH] = field(default=GROWTH, kw_only=True)
     alike: Annotated[
         float, Option("How alike units are: the concentration of their shares.", kind="positive")
     ] = field(default=4.0, kw_only=True)
@@ -159,7 +155,7 @@ class UnitMeans(Variant):
     mean: Annotated[Literal["total", "means"], Option("Which mean of an arm is compared.")] = field(
         default="total", kw_only=True
     )
-    growth: Growth = field(default=GROWTH, kw_only=True)
+    growth: Annotated[float, LOOK_GROWTH] = field(default=GROWTH, kw_only=True)
     kind: Literal["unit-means"] = field(default="unit-means", kw_only=True, repr=False)
 
     @property
