@@ -36,7 +36,7 @@ RULE = named(
 
 OUTCOME = named(
     outcome=Option(
-        "The model of a unit's outcome.",
+        "The kind of outcome: 0/1, numbers, a ratio of sums, or recurring outcomes.",
         kind="choice",
         group="basics",
         choices=OUTCOMES.kinds,

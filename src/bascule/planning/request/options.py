@@ -43,7 +43,7 @@ class PlanFields(Declared):
     outcome: Annotated[
         Outcome,
         Option(
-            "What one unit gives.",
+            "The kind of outcome: 0/1, numbers, a ratio of sums, or recurring outcomes.",
             label="What is counted",
             group="basics",
             kind="choice",

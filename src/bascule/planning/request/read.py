@@ -108,7 +108,16 @@ def _capped(sample: Sample | None, cap: float | str) -> Outcome:
             f"cap {cap} is a quantile of earlier outcomes: give them (sample), or an amount",
             others=("sample",),
         )
-    return Bounded(0.0, amount("cap", cap, "larger outcomes count as this amount"))
+    return capped_at(cap)
+
+
+def capped_at(cap: float | str) -> Bounded:
+    """Return the outcome model of amounts from 0 to a cap.
+
+    >>> capped_at("5k")
+    Bounded(low=0.0, high=5000.0)
+    """
+    return Bounded(0.0, amount("cap", cap, "larger outcomes count as the cap"))
 
 
 def outcome_of(sample: Sample) -> Outcome:

@@ -20,7 +20,7 @@ from bascule.core.outcomes import OUTCOMES, Bounded, Outcome
 from bascule.core.rules import RULES, Rule, Tilt
 from bascule.live.api import check_name, checked_description
 from bascule.planning.request.options import PLAN
-from bascule.planning.request.read import plan_request
+from bascule.planning.request.read import capped_at, plan_request
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.sample import Sample
 from bascule.planning.result import Plan
@@ -219,7 +219,7 @@ class Form:
             message = f"cap {cap} is a quantile of earlier outcomes: give sample, or an amount"
             raise InputError("cap", message, others=("sample",))
         if sample is None and source is not None:
-            return Bounded(0.0, amount("cap", cap, "no outcome counts with more"))
+            return capped_at(cap)
         if sample is not None:
             assert sample.cap is not None
             return Bounded(min(0.0, sample.low), sample.cap)
