@@ -84,18 +84,15 @@ def costs(analysis: Analysis) -> tuple[float, ...]:
     """Return the cumulative cost at the end of each day; empty if the mean of an arm is unknown.
 
     The present means determine the cost of a unit in each arm. Units whose outcomes are not final
-    yet are left out. Costs are scaled so that the cost of all units is `analysis.cost`.
+    yet are left out.
     """
     better = analysis.design.oriented
     means = [better(arm.mean) for arm in analysis.arms if arm.mean is not None]
     if not means or len(means) < len(analysis.arms):
         return ()
     losses = [max(means) - mean for mean in means]
-    total = sum(arm.units * loss for arm, loss in zip(analysis.arms, losses, strict=True))
-    part = analysis.cost / total if analysis.cost is not None and total > 0.0 else 1.0
     return tuple(
-        part * sum(n * loss for n, loss in zip(day.units, losses, strict=True))
-        for day in analysis.days
+        sum(n * loss for n, loss in zip(day.units, losses, strict=True)) for day in analysis.days
     )
 
 

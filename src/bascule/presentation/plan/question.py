@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from bascule.core.calendar import DAY
 from bascule.core.evidence.spread import units_needed
@@ -12,10 +11,6 @@ from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.sample import Sample
 from bascule.presentation.guarantees import sides_words
 from bascule.presentation.numbers import count, day_count, duration, percent
-
-if TYPE_CHECKING:
-    pass
-
 
 SKEWED = 2.0
 """Skewness above which a sample is probably of money, so that a cap is recommended."""

@@ -85,8 +85,8 @@ def chance_to_win(sums: FloatArray, arms: int, arm: int, sigma: float) -> float:
         part = weight
         for rival in range(arms):
             if rival != arm:
-                arm_variance = math.sqrt(variance_of(sums, arms, rival, sigma) / sums[rival])
-                part *= normal_cdf((mean + wide * z - mean_of(sums, arms, rival)) / arm_variance)
+                error = math.sqrt(variance_of(sums, arms, rival, sigma) / sums[rival])
+                part *= normal_cdf((mean + wide * z - mean_of(sums, arms, rival)) / error)
         total += part
         mass += weight
     return float(total / mass)
@@ -107,14 +107,14 @@ def optimal_shares(sums: FloatArray, arms: int, sigma: float, shares: FloatArray
     rival. Bisection finds the y at which the marginal gains agree (Garivier, Kaufmann 2016).
     """
     leader = leader_of(sums, arms)
-    arm_variance = variance_of(sums, arms, leader, sigma)
+    leader_variance = variance_of(sums, arms, leader, sigma)
     # Without a smallest gap, arms with nearly equal means would get almost all units.
-    smallest = 1e-3 * math.sqrt(arm_variance)
+    smallest = 1e-3 * math.sqrt(leader_variance)
     top = math.inf
     for arm in range(arms):
         if arm != leader:
             gap = max(smallest, mean_of(sums, arms, leader) - mean_of(sums, arms, arm))
-            top = min(top, gap * gap / arm_variance)
+            top = min(top, gap * gap / leader_variance)
     low, high = 0.0, top
     for _ in range(40):
         y = 0.5 * (low + high)
@@ -123,8 +123,8 @@ def optimal_shares(sums: FloatArray, arms: int, sigma: float, shares: FloatArray
             if arm != leader:
                 gap = max(smallest, mean_of(sums, arms, leader) - mean_of(sums, arms, arm))
                 rival_variance = variance_of(sums, arms, arm, sigma)
-                shares[arm] = rival_variance / max(gap * gap / y - arm_variance, 1e-300)
-                gained += arm_variance * shares[arm] * shares[arm] / rival_variance
+                shares[arm] = rival_variance / max(gap * gap / y - leader_variance, 1e-300)
+                gained += leader_variance * shares[arm] * shares[arm] / rival_variance
         if gained < 1.0:
             low = y
         else:
