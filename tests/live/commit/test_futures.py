@@ -250,7 +250,7 @@ def test_an_outcome_finds_a_unit_whatever_was_recorded_before_it(test: bs.Experi
 
 
 def test_a_large_batch_takes_several_transactions(
-    test: bs.Experiment, monkeypatch: pytest.MonkeyPatch
+    store: bs.Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: list[int] = []
 
@@ -259,7 +259,7 @@ def test_a_large_batch_takes_several_transactions(
         return record(work, events)
 
     monkeypatch.setattr(units, "RECORDED_AT_ONCE", 100)
-    test = test.store.create("large", replace(COINS, max_units=500))
+    test = store.create("large", replace(COINS, max_units=500))
     test.soon._recording = test.soon._recording._replace(action=count)
     test.assign_many(range(300))
     # Before the others, the last outcome would be that of an unknown unit.
