@@ -318,6 +318,23 @@ def test_units_are_erased_by_age(store: bs.Store, clock: bs.ManualClock) -> None
     assert all(found.agrees for found in store.verify())
 
 
+def test_an_old_name_like_those_of_erased_units_is_erased_by_age(
+    store: bs.Store, clock: bs.ManualClock
+) -> None:
+    test = store.create("test", CLICKS)
+    test.assign_many(["ann", "bob"])
+    with store.writing() as connection:
+        # As of a version that accepted such names.
+        old = "UPDATE assignments SET unit = 'erased-ann' WHERE unit = 'ann'"
+        connection.exec_driver_sql(old)
+    clock.advance("60d")
+    test.stop()
+    assert [one.erased for one in store.erase_older("30d")] == [2]
+    assert "erased-ann" not in str(_rows(store, "assignments"))
+    assert store.erase_older("30d") == ()
+    assert "2 units erased" in str(test.verify())
+
+
 def _rows(store: bs.Store, table: str) -> list[dict[str, object]]:
     from sqlalchemy import text
 

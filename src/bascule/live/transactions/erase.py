@@ -55,6 +55,7 @@ def _link(work: UnitOfWork, first: str, second: str) -> int | None:
     return arm
 
 
+_GONE = "SELECT number FROM LISTED erased WHERE experiment = ? AND number IS_LISTED"
 _RENAME = "UPDATE assignments SET unit = ? WHERE experiment = ? AND number = ?"
 _IDS = "SELECT outcomes.id, event FROM LISTED outcomes WHERE experiment = ? AND number IS_LISTED"
 _RENAME_ID = "UPDATE outcomes SET event = ? WHERE id = ?"
@@ -84,8 +85,11 @@ def erase(work: UnitOfWork, units: Sequence[str]) -> int:
     key = work.state.names.key or secrets.token_hex(32)
     names, roots = _names_and_roots(work, units)
     rows = work.rows.find_units([*names])
-    present = [row for row in rows.values() if not is_erased(row.unit)]
     connection, experiment = work.connection, work.before.id
+    numbers = [row.number for row in rows.values()]
+    gone = {number for (number,) in statements.fetch_listed(connection, _GONE, experiment, numbers)}
+    # Not by its name: an old store may have a unit whose own name begins like a pseudonym.
+    present = [row for row in rows.values() if row.number not in gone]
     # The identity of a name that was linked after an erasure may be a pseudonym.
     hidden = {name: name if is_erased(name) else pseudonym(key, name) for name in names}
     _forget_ids(work, key, [row.number for row in present])
