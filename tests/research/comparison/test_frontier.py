@@ -88,7 +88,7 @@ def test_each_family_is_cheaper_and_sooner_than_the_one_it_improves(small: Front
 
 def test_a_family_is_named_by_its_text(small: Frontier) -> None:
     assert small.of("tilt") == small.of(RuleFamily.TILT) != ()
-    with pytest.raises(bs.InputError, match="family must be one of published, peeling.*'tlit'"):
+    with pytest.raises(bs.InputError, match=r"family must be one of published, peeling.*'tlit'"):
         small.of("tlit")
 
 

@@ -206,11 +206,7 @@ class Procedure(ABC):
 
     @classmethod
     def supports(cls, feature: str) -> bool:
-        """Return whether the procedure supports a feature.
-
-        Features are "trace", "maturing", "unit diagnostics", "forecast", "block sums" and "pairs";
-        procedures with stages support none of them.
-        """
+        """Return whether a feature such as "trace" or "forecast" is supported; stages have none."""
         return cls.counts != "stages" or feature not in LACKED_BY_STAGES
 
     # Facts
