@@ -5,13 +5,11 @@ from __future__ import annotations
 from bascule.contract import check_contract
 from bascule.core.errors import InfeasibleError
 from bascule.core.evidence.calibration import Calibration
-from bascule.core.outcomes import OUTCOMES, Outcome
+from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Procedure
-from bascule.core.rules import RULES, BlockAllocation, Knob, Rule
+from bascule.core.rules import BlockAllocation, Knob, Rule
 
 __all__ = [
-    "OUTCOMES",
-    "RULES",
     "BlockAllocation",
     "Calibration",
     "InfeasibleError",
