@@ -18,7 +18,7 @@ from bascule.core.inputs.checks import number_in
 from bascule.core.metrics.metric import PRIMARY
 from bascule.core.outcomes import Pair
 from bascule.live.steps.maturity import Event, NotANumber
-from bascule.live.storage.names import PREFIX, is_erased, is_storable
+from bascule.live.storage.names import PREFIX, is_storable
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 """Valid names of experiments."""
@@ -91,7 +91,7 @@ def checked_unit(unit: object, field: str = "unit") -> str:
     '42'
     """
     name = checked_text(unit, field)
-    if is_erased(name):
+    if name.startswith(PREFIX):
         raise invalid(
             f"{field} must not begin with {PREFIX!r}, which stands for erased units "
             f"(got {name!r:.60}): name the unit otherwise, such as {'user-' + name!r:.60}",
