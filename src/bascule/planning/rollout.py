@@ -80,7 +80,8 @@ class RolloutCase:
     @property
     def undecided(self) -> float:
         """Probability that the rollout neither ships nor rolls back by the deadline."""
-        return max(0.0, 1.0 - self.shipped - self.rolled_back)
+        # Shares of runs need not add up to 1 exactly.
+        return max(0.0, round(1.0 - self.shipped - self.rolled_back, 9))
 
     @property
     def shown_days(self) -> float:

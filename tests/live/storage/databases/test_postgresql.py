@@ -11,6 +11,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from sqlalchemy import Connection, event
 
 import bascule as bs
 from bascule.live.reports import diagnostics
@@ -152,6 +153,24 @@ def test_a_server_that_was_restarted_is_asked_again(location: str) -> None:
         test.assign("u")
         assert test.status().units == 1
         store.check_writable()
+
+
+def test_a_connection_that_is_lost_in_the_commit_leaves_open_what_was_kept(location: str) -> None:
+    with bs.open(location) as store, other(location) as ending:
+        test = store.create("test", DESIGN)
+
+        def end(_: Connection) -> None:
+            ending.execute(f"SELECT pg_terminate_backend(pid, 5000) FROM ({ACTIVE}) AS theirs")
+
+        engine = store._database._hot
+        event.listen(engine, "commit", end)
+        try:
+            with pytest.raises(bs.StoreError, match="may have been kept: repeat it"):
+                test.assign("u")
+        finally:
+            event.remove(engine, "commit", end)
+        test.assign("u")
+        assert test.status().units == 1
 
 
 def test_a_server_that_is_stopped_as_a_whole_is_given_up_on(

@@ -43,6 +43,9 @@ LONGEST_COPY = 3600.0
 
 MEMORY = ":memory:"
 
+NOT_KEPT = "nothing of this call was kept"
+MAYBE_KEPT = "this call may have been kept: repeat it, an outcome with an id counts once"
+
 PLAIN_WORDS = (
     ("disk is full", "the disk is full"),
     ("no space left", "the disk is full"),
@@ -115,13 +118,18 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Run a transaction that is on disk when it ends, or is rolled back on an error."""
+        """Run a transaction that is on disk when it ends, or is rolled back on an error.
+
+        If the connection to a server is lost during the commit, it may be either.
+        """
         self.check_open()
+        in_commit = False
         try:
             with self._begin() as connection:
                 yield connection
+                in_commit = not self.is_sqlite
         except FAILURES as problem:
-            raise self._error(problem) from problem
+            raise self._error(problem, MAYBE_KEPT if in_commit else NOT_KEPT) from problem
 
     @contextmanager
     def erasing(self) -> Iterator[Connection]:
@@ -163,7 +171,7 @@ class Database:
                 connection.execution_options(**options).begin()
                 yield connection
         except FAILURES as problem:
-            raise self._error(problem) from problem
+            raise self._error(problem, NOT_KEPT) from problem
 
     @contextmanager
     def _begin_in_memory(self, reading: bool = False) -> Iterator[Connection]:
@@ -236,8 +244,8 @@ class Database:
             # Locks that other threads held at the fork are never released.
             raise StoreError(f"{self.name} was opened before a fork: open it in this process")
 
-    def _error(self, problem: Exception) -> StoreError:
-        return StoreError(_line(self.name, problem))
+    def _error(self, problem: Exception, kept: str) -> StoreError:
+        return StoreError(f"{self.name}: {_words(problem)}; {kept}")
 
 
 def shown(location: str) -> str:
@@ -293,9 +301,7 @@ def _postgresql(location: str) -> tuple[Engine, Engine, Engine]:
     return hot, reads, reports
 
 
-def _line(name: str, problem: Exception) -> str:
+def _words(problem: Exception) -> str:
     said = str(problem.orig) if isinstance(problem, DBAPIError) else str(problem)
     words = next((plain for sign, plain in PLAIN_WORDS if sign in said.lower()), None)
-    if words is None:
-        words = re.sub(r"\s+", " ", said).strip()[:200]
-    return f"{name}: {words}; nothing of this call was kept"
+    return words or re.sub(r"\s+", " ", said).strip()[:200]
