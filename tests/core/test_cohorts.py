@@ -103,7 +103,7 @@ def test_what_is_no_cohort_is_refused() -> None:
         bs.progress.Cohort(1, 0, 0.0)
     with pytest.raises(bs.InputError, match="total must be"):
         bs.progress.Cohort(1, 1, math.nan)
-    with pytest.raises(bs.InputError, match="equally many outcomes"):
+    with pytest.raises(bs.InputError, match="the same number of outcomes"):
         bs.progress.Cohort(1, 1, 0.0) + bs.progress.Cohort(2, 1, 0.0)
 
 

@@ -35,7 +35,7 @@ class Cohort:
         if self.outcomes != other.outcomes:
             raise InputError(
                 "outcomes",
-                f"cohorts must have given equally many outcomes to be added "
+                f"cohorts must have the same number of outcomes per unit to be added "
                 f"(got {self.outcomes} and {other.outcomes})",
             )
         return Cohort(self.outcomes, self.units + other.units, self.total + other.total)

@@ -70,10 +70,13 @@ class Covariate:
             remedy = f"it is a limit of {name}; leave it out if none"
             checks.accept_given(self, field, checks.finite, remedy)
         if self.low is not None and self.high is not None and self.low >= self.high:
-            raise invalid(f"high of {name} must be above low (got {self.low:g} and {self.high:g})")
+            raise invalid(f"high of {name} must be above low, {self.low:g} (got {self.high:g})")
         checks.accept(self, "missing", checks.finite, f"a unit without {name} counts with it")
         if self.limited(self.missing) != self.missing:
-            raise invalid(f"missing of {name} must lie within its limits (got {self.missing:g})")
+            raise invalid(
+                f"missing of {name} must lie within its limits, low={self.low} and "
+                f"high={self.high} (got {self.missing:g}): a unit without {name} counts with it"
+            )
 
     @property
     def width(self) -> float:
@@ -155,7 +158,7 @@ def _number(name: str, value: object) -> float:
         return number
     raise InputError(
         "covariates",
-        f"covariate {name} must be a finite number of at most {checks.LARGEST:g} "
+        f"covariate {name} must be finite and at most {checks.LARGEST:g} in absolute value "
         f"(got {value!r:.60}): leave it out where it is not known",
     )
 

@@ -121,7 +121,8 @@ class Design(DesignFields):
         if self.deadline is not None:
             check_deadline(self.deadline)
         if self.measure is not None:
-            check_kind("measure", self.measure, Measure, "Measure(window, aggregate)")
+            if not isinstance(self.measure, Measure):
+                raise invalid(f"measure must be Measure(window, aggregate) (got {self.measure!r})")
             self.measure.check_outcome(self.outcome)
         start = FIRST_UNITS * len(self.arms)
         remedy = f"each of the {len(self.arms)} arms needs {FIRST_UNITS} units to start"
@@ -147,7 +148,8 @@ class Design(DesignFields):
         for name in ("min_days", "whole_weeks", "measure_on"):
             if getattr(self, name) and self.procedure.counts != "blocks":
                 raise invalid(
-                    f"{name} is for rules in blocks, not for {self.rule.label}: leave it out"
+                    f"{name} is for rules in blocks, not for {self.rule.label}: leave it out, "
+                    "or use Tilt(tilt)"
                 )
 
     def _check_covariates(self, covariates: Sequence[Covariate]) -> None:
@@ -161,8 +163,8 @@ class Design(DesignFields):
             replace(adjusted, outcome=widened(self.outcome))
         except InputError as problem:
             raise invalid(
-                f"covariates do not go together with {self.rule.label} yet ({problem}): leave "
-                "effect and baseline out, or the covariates"
+                f"covariates do not go together with {self.rule.label} ({problem}): leave baseline "
+                "out, and effect too if there is no power, or leave the covariates out"
             ) from None
 
     def _check_metrics(self) -> None:
@@ -224,8 +226,9 @@ class Design(DesignFields):
         for metric, design in zip(self.metrics, self.metric_designs, strict=True):
             if metric.name == name:
                 return design
-        names = ", ".join(metric.name for metric in self.metrics) or "it has no other"
-        raise invalid(f"metric {name!r:.60} is not in the design: {names}")
+        names = ", ".join(metric.name for metric in self.metrics)
+        known = f"its metrics are {names}" if names else "it has only the primary one"
+        raise invalid(f"metric {name!r:.60} is not in the design: {known}")
 
     def matures(self, arrived: float) -> float | None:
         """Return when all outcomes of a unit that arrived at `arrived` are final, or None.

@@ -204,8 +204,8 @@ def check_covariates(covariates: Sequence[Covariate], procedure: Procedure) -> N
         if outcome.limited and math.isinf(covariate.width):
             raise InputError(
                 "covariates",
-                f"covariate {covariate.name} needs low and high, because outcomes with limits are "
-                "bet on: values beyond them count as the nearest limit",
+                f"covariate {covariate.name} needs low and high, because {outcome!r} has limits: "
+                "values beyond low or high count as the nearer of the two",
             )
 
 

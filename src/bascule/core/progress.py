@@ -337,7 +337,7 @@ def recurrent_procedure(design: Design) -> RecurrentProcedure:
 
 def block_procedure(design: Design) -> BlockProcedure:
     """Return the procedure if it works in blocks; else raise `InputError`."""
-    remedy = "it assigns unit by unit: use next_arm and record, or Tilt(tilt)"
+    remedy = "it has no blocks: use next_arm and record, or Tilt(tilt)"
     return procedure_as(design, BlockProcedure, remedy)
 
 

@@ -16,8 +16,8 @@ def test_the_scale_is_the_width_and_sigma_half_of_it() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "message"),
     [
-        (1, 1, "high must be above low (got 1 and 1)"),
-        (2, 1, "high must be above low (got 2 and 1)"),
+        (1, 1, "high must be above low, 1 (got 1)"),
+        (2, 1, "high must be above low, 2 (got 1)"),
         (float("nan"), 1, "low must be a number"),
         (0, float("inf"), "high must be finite"),
     ],

@@ -22,7 +22,7 @@ def test_the_model_of_earlier_units_has_their_ratio_as_mean() -> None:
     values = [0.15 + (one - 0.15 * per) / 10.0 for one, per in zip(n, d, strict=True)]
     assert (model.at, model.per) == (6.0 / 40.0, 10.0)
     assert model.spread == pytest.approx(np.std(values, ddof=1))
-    with pytest.raises(bs.InputError, match="as many denominators"):
+    with pytest.raises(bs.InputError, match="as many as numerators"):
         bs.Ratio.of(n, d[:2])
 
 

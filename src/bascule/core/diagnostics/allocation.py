@@ -64,9 +64,14 @@ class AllocationStatistics:
         units, arms = chances.shape
         joined = np.asarray(assigned)
         if joined.shape != (units,) or not np.issubdtype(joined.dtype, np.integer):
-            raise invalid(f"assigned must name one arm per unit ({units} units)")
+            raise invalid(
+                f"assigned must have the number of an arm for each of {units} units (got "
+                f"{joined.dtype} of shape {joined.shape})"
+            )
         if units and not (joined.min() >= 0 and joined.max() < arms):
-            raise invalid(f"assigned must be arms from 0 to {arms - 1}")
+            raise invalid(
+                f"assigned must be arms from 0 to {arms - 1} (got {joined.min()} to {joined.max()})"
+            )
         expected = chances.sum(axis=0)
         stakes = [np.log1p(math.expm1(factor) * chances).sum(axis=0) for factor in FACTORS]
         return cls(

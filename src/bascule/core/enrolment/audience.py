@@ -49,7 +49,7 @@ class Layer:
         _check_name("layer", self.name)
         share = _share("layer", self.share)
         if not math.isclose(share * SLOTS, round(share * SLOTS), abs_tol=1e-9):
-            raise invalid(f"layer must have a share in thousandths (got {share})")
+            raise invalid(f"layer must have a share in whole thousandths, as 0.125 (got {share})")
         object.__setattr__(self, "share", share)
         try:
             slots = tuple((int(first), int(last)) for first, last in self.slots)
@@ -325,7 +325,8 @@ def checked_ramp(ramp: object) -> tuple[tuple[float, float], ...]:
 def _check_name(field: str, name: object) -> None:
     if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or "\0" in name:
         raise invalid(
-            f"{field} must have a name of 1 to {LONGEST_NAME} characters (got {name!r:.60})",
+            f"{field} must have a name of 1 to {LONGEST_NAME} characters and no zero character "
+            f"(got {name!r:.60})",
         )
 
 

@@ -114,7 +114,9 @@ def _ratio(weight: object) -> Fraction:
 
 def _prefix(salt: object) -> bytes:
     if not isinstance(salt, str) or not salt or "\0" in salt:
-        raise invalid(f"salt must be text without a zero character (got {salt!r}): name the test")
+        raise invalid(
+            f"salt must be non-empty text without a zero character (got {salt!r}): name the test"
+        )
     return _encoded("salt", salt) + b"\0"
 
 
@@ -124,7 +126,7 @@ def _name(unit: object) -> bytes:
     # The first check is quick, and nearly always the only one needed.
     if type(unit) is not int and (isinstance(unit, bool) or not isinstance(unit, Integral)):
         raise invalid(
-            f"unit must be text or a whole number (got {unit!r:.60}): give its identifier"
+            f"unit must be non-empty text or a whole number (got {unit!r:.60}): give its identifier"
         )
     try:
         return b"%d" % int(unit)
@@ -139,5 +141,5 @@ def _encoded(field: str, text: str) -> bytes:
         raise InputError(
             field,
             f"{field} must be text that UTF-8 can hold (got {text!r:.60}): "
-            "half a surrogate pair is no character",
+            "remove the half of a surrogate pair",
         ) from None

@@ -40,8 +40,8 @@ def checked_context(context: object) -> Context:
         values += len(part)
         if values > MOST_VALUES:
             raise invalid(
-                f"context may have {MOST_VALUES:,} values, those of its lists included: send "
-                "only what targeting rules ask for"
+                f"context may have at most {MOST_VALUES:,} values, those of its lists included: "
+                "send only what targeting rules ask for"
             )
         inside = part.values() if isinstance(part, Mapping) else part
         left += [value for value in inside if isinstance(value, (Mapping, list, tuple))]
@@ -163,7 +163,7 @@ class _Reader:
         if isinstance(part, Mapping) and len(part) == 1 and "var" in part:
             return _attribute(part["var"])
         if isinstance(part, str) and len(part) > LONGEST_TEXT:
-            raise _refused(f"a text may have {LONGEST_TEXT} characters (got {len(part):,})")
+            raise _refused(f"a text may have at most {LONGEST_TEXT} characters (got {len(part):,})")
         is_finite = _is_number(part) and -LARGEST <= part <= LARGEST  # type: ignore[operator]
         if not (isinstance(part, (str, bool)) or is_finite):
             raise _refused(f'{_shown(part)} is no text, number, true, false or {{"var": NAME}}')

@@ -82,7 +82,9 @@ def finite(field: str, value: object, remedy: str) -> float:
     accepted = number(field, value, remedy)
     if abs(accepted) > LARGEST:
         raise InputError(
-            field, f"{field} must be finite and at most {LARGEST:g} (got {accepted:g}): {remedy}"
+            field,
+            f"{field} must be finite and at most {LARGEST:g} in absolute value (got {accepted:g}): "
+            f"{remedy}",
         )
     return accepted
 

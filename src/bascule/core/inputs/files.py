@@ -32,9 +32,7 @@ def prepare_file(field: str, path: Path) -> None:
     if path.is_dir():
         raise InputError(field, f"{field} must name a file ({path} is a folder)")
     if not path.parent.is_dir():
-        raise InputError(
-            field, f"{field} cannot be {path}: the folder {path.parent} does not exist"
-        )
+        raise InputError(field, f"{field} cannot be {path}: there is no folder {path.parent}")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise InputError(field, f"{field} cannot be {path}: you have no permission to write it")
 

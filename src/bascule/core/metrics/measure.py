@@ -63,8 +63,8 @@ class Measure:
         if (self.window is None) == (self.period is None):
             raise InputError(
                 "window",
-                'give window, how long a unit\'s events count, as "7d"; or period, where its '
-                "outcomes keep coming",
+                'give either window, how long a unit\'s events count, as "7d", or period, how '
+                "often a unit gives an outcome",
             )
         if self.coverage is not None:
             self._check_coverage()
@@ -182,6 +182,6 @@ class Measure:
         except InputError as problem:
             line = str(problem).removeprefix("value")
             raise invalid(
-                f"missing{line}: it is the outcome of a unit without events, so give one that "
+                f"missing{line}; it is the outcome of a unit without events, so give one that "
                 "units can have"
             ) from None

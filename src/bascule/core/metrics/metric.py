@@ -150,8 +150,8 @@ def check_metrics(metrics: object, measure: Measure | None) -> tuple[Metric, ...
         raise invalid(f"metrics must have different names ({twice[0]} occurs twice)")
     if len(metrics) > MOST_METRICS:
         raise invalid(
-            f"metrics must be {MOST_METRICS} at most (got {len(metrics):,}): every unit is folded "
-            "into each of them; analyse the others from a log"
+            f"metrics must be {MOST_METRICS} at most (got {len(metrics):,}): every unit counts "
+            "in each of them; analyse the others from a log"
         )
     return tuple(metrics)
 

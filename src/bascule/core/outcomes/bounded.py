@@ -38,11 +38,11 @@ class Bounded(Outcome):
         Outcome.__post_init__(self)
         low, high = self.low, self.high
         if low >= high:
-            raise invalid(f"high must be above low (got {low:g} and {high:g})")
+            raise invalid(f"high must be above low, {low:g} (got {high:g})")
         if high - low < NARROWEST * max(abs(low), abs(high)):
             raise invalid(
                 f"low and high ({low:g} and {high:g}) are too close together for their size: "
-                "count outcomes from low on, so that low becomes 0"
+                "subtract low from all outcomes, so that low becomes 0"
             )
 
     @property

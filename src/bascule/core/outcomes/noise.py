@@ -191,7 +191,7 @@ class Beta(NoiseModel):
         for name in ("low", "high"):
             checks.accept(self, name, checks.finite, "it is a limit of the outcomes")
         if not self.low < self.high:
-            raise invalid(f"high must be above low (got {self.low:g} and {self.high:g})")
+            raise invalid(f"high must be above low, {self.low:g} (got {self.high:g})")
         remedy = "4 spreads outcomes widely, 100 keeps them near their mean"
         checks.accept(self, "concentration", checks.positive, remedy)
 
@@ -238,7 +238,7 @@ class Discrete(NoiseModel):
         object.__setattr__(self, "weights", rows)
 
     def _checked(self, row: Sequence[float]) -> tuple[float, ...]:
-        remedy = "give each arm one number from 0 on for each of the values"
+        remedy = "give each arm a number from 0 on for each of the values, not all 0"
         if not isinstance(row, list | tuple):
             raise invalid(f"weights must be lists (got {row!r}): {remedy}")
         weights = tuple(checks.finite("weights", weight, remedy) for weight in row)

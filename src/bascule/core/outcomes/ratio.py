@@ -83,7 +83,9 @@ class Ratio(Estimated):
         n, d = (np.asarray(part, np.float64) for part in (numerators, denominators))
         if n.shape != d.shape or n.ndim != 1 or len(n) < 2 or not d.sum() > 0:
             raise InputError(
-                "denominators", "give as many denominators as numerators, with a sum above 0"
+                "denominators",
+                "denominators must be as many as numerators, two or more, with a sum above 0 (got "
+                f"shapes {n.shape} and {d.shape}, and the sum {d.sum():g})",
             )
         at, per = float(n.sum() / d.sum()), float(d.mean())
         return cls(at, per, float(np.std((n - at * d) / per, ddof=1)) or None)

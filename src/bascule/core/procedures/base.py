@@ -423,7 +423,7 @@ class Procedure(ABC):
 
     def next_block(self, statistics: Statistics) -> Block:
         """Return the next block, which is fixed before its outcomes are known."""
-        self._refuse("assigns unit by unit: use next_arm and record, or Tilt(tilt)")
+        self._refuse("has no blocks: use next_arm and record, or Tilt(tilt)")
 
     def block_by_signals(self, statistics: Statistics, signals: Signals) -> Block:
         """Return the next block, which also depends on events in windows that are still open."""
@@ -437,7 +437,7 @@ class Procedure(ABC):
         self, statistics: Statistics, block: Sequence[ArmStatistics], look: bool = True
     ) -> Statistics:
         """Return the statistics after a further block, with newly beaten arms dropped."""
-        self._refuse("assigns unit by unit: use next_arm and record, or Tilt(tilt)")
+        self._refuse("has no blocks: use next_arm and record, or Tilt(tilt)")
 
     # Stage by stage
 

@@ -85,7 +85,7 @@ class BlockAllocation(Rule):
         if len(design.arms) > 2 and self.like.has_horizon and self.like.reach is None:
             raise InputError(
                 "rule",
-                f"{self.label} has a horizon by its power, which is for two arms (got "
+                f"{self.label} has a horizon that its power sets, which is for two arms (got "
                 f"{len(design.arms)}): give `like` a reach instead, or compare two arms",
             )
 

@@ -207,8 +207,8 @@ class UCB(Rule):
     def _check_recurrent(self, outcome: Outcome) -> None:
         if self.stop == "mixture" and self.radius != "mixture":
             raise invalid(
-                'stop="mixture" with Recurrent outcomes needs the clock of radius="mixture": '
-                "give both, or leave out the stop"
+                'stop="mixture" with Recurrent outcomes needs radius="mixture" (got '
+                f'"{self.radius}"): give both, or leave out the stop'
             )
         if self.radius == "paper":
             recurrent.refuse_without_noise(outcome, f'UCB({self.alpha:g}, radius="alternative")')

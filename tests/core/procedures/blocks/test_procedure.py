@@ -72,7 +72,7 @@ def test_an_arm_with_no_outcomes_in_a_block_adds_nothing() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(bs.InputError, match="assigns unit by unit"):
+    with pytest.raises(bs.InputError, match="has no blocks"):
         bs.progress.next_block(design(bs.Gaussian(1), bs.UCB(2)), bs.progress.Statistics.empty(2))
     with pytest.raises(bs.InputError, match="block must have the design's 2 arms"):
         bs.progress.fold_block(

@@ -326,8 +326,8 @@ class BlockProcedure(Procedure):
             if columns != {self.evidence.pair_columns}:
                 raise invalid(
                     f"statistics have {min(columns)} numbers for a pair of arms, and "
-                    f'"{self.evidence.name}" has {self.evidence.pair_columns}: they were made by '
-                    "another version of bascule, which has to finish the test"
+                    f'"{self.evidence.name}" has {self.evidence.pair_columns}: they come from '
+                    "another design, or another version of bascule, with which to finish the test"
                 )
             return arms, [list(pair) for pair in statistics.pairs]
         pairs = self.arms * (self.arms - 1) // 2
