@@ -347,7 +347,8 @@ def rollout_steps(ramp: object, arms: int = 2) -> TrafficSteps:
     if wrong is not None:
         raise InputError(
             "ramp",
-            f"shares of a ramp of {arms} arms must lie between 0 and {largest:g} (got {wrong:g}): "
+            f"shares of a ramp of {arms} arms must be above 0 and at most {largest:g} (got "
+            f"{wrong:g}): "
             "a share is that of all new versions together, and the old version needs as many users "
             "as each new one, for comparison, until the end",
         )

@@ -34,7 +34,8 @@ def arm_names(
         raise invalid(f"arms must be a number or a list of names (got {arms!r})")
     if wanted is not None and len(arms) != wanted:
         raise invalid(
-            f"lift must be one for each arm after the first: {len(arms)} arms, {wanted - 1} lifts"
+            f"lift must have one value for each of {len(arms) - 1} arms after the first (got "
+            f"{wanted - 1})"
         )
     return tuple(arms)
 
@@ -77,8 +78,8 @@ def check_means(request: RequestFields) -> None:
         remedy = "widen the limits"
         if (low, high) == (0.0, 1.0):
             remedy = (
-                "5 % is 0.05 or 5%; for other outcomes give the largest value (high), the "
-                "standard deviation (sigma) or earlier outcomes (sample)"
+                "5 % is 0.05 or 5%; for other outcomes give Bounded(low, high) or Numeric() "
+                "(on the command line high or sigma), or earlier outcomes (sample)"
             )
         raise invalid(
             f"baseline must lie between {low:g} and {high:g}, as the outcomes do "
@@ -158,8 +159,8 @@ def checked_metrics(request: RequestFields) -> tuple[Metric, ...]:
     if measured and request.window is None:
         raise InputError(
             "window",
-            f"metric {measured[0].name} has a window and the primary metric has none: give its "
-            "window too, as in 7d",
+            f"metric {measured[0].name} has a window and the primary metric has none: give window, "
+            "as 7d, for the primary metric too",
         )
     if not measured:
         return check_metrics(request.metrics, None)
@@ -179,13 +180,15 @@ def checked_every(request: RequestFields) -> float | None:
         raise _of_others(request, "every", "0/1 outcomes")
     if request.metrics:
         raise invalid(
-            "every has no figures for tests with guardrails: leave it out; the test can be steered"
+            "every does not go with metrics, since a plan has no figures for such steered tests: "
+            "leave every out; the test can still be steered"
         )
     length = seconds("every", request.every)
-    if not request.deadline_days * DAY / MOST_PERIODS <= length <= request.deadline_days * DAY:
+    least = request.deadline_days * DAY / MOST_PERIODS
+    if not least <= length <= request.deadline_days * DAY:
         raise invalid(
-            f"every must be a part of the {request.deadline_days:g} days until the deadline (got "
-            f"{request.every}): it is how often the test runs, as 1d"
+            f"every must lie between {least:.0f} seconds and the {request.deadline_days:g} days "
+            f"until the deadline (got {request.every}): it is how often the test runs, as 1d"
         )
     return length
 
@@ -215,7 +218,7 @@ def checked_covariate(request: RequestFields) -> Covariate | None:
         return None
     name, *limits = (covariate or "covariate").split(":")
     if len(limits) not in (0, 2):
-        raise invalid(f'covariate is a name, or "name:low:high" (got {covariate!r:.60})')
+        raise invalid(f'covariate must be a name, or "name:low:high" (got {covariate!r:.60})')
     low, high = (amount("covariate", limit, "limits are numbers") for limit in limits or (0, 0))
     if limits:
         return Covariate(name, low, high, missing=min(max(0.0, low), high))
@@ -249,8 +252,8 @@ def check_deadline(request: RequestFields) -> None:
     if request.max_units < lowest:
         raise invalid(
             f"deadline_days ({deadline_days:g}) is too short: {request.max_units} units are "
-            f"enrolled by then, and the first blocks take {lowest}; give it {least_days:.2g} days "
-            "or more"
+            f"enrolled by then, and the first blocks take {lowest}; give it "
+            f"{math.ceil(10.0 * least_days) / 10.0:g} days or more"
         )
 
 

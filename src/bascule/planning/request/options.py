@@ -124,8 +124,8 @@ class PlanFields(Declared):
     share: Annotated[
         float,
         Option(
-            "Share of the traffic that gets into the test, as 30%: fewer units are enrolled before "
-            "the first windows close, and a decision takes longer.",
+            "Share of the traffic that gets into the test, as 30%: a smaller one enrols fewer "
+            "units before the first windows close, and takes longer to decide.",
             label="Share of traffic",
             kind="positive",
             limits=(0, 1),

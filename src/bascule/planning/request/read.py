@@ -52,7 +52,7 @@ def plan_request(
         for name, value in asked.items():
             if name != "outcome" and value is not None:
                 raise InputError(
-                    name, f"{name} is given twice: leave it out beside a whole request"
+                    name, f"{name} is given twice: the request has it already, so leave it out"
                 )
         return outcome
     _check_names(outcome, asked)

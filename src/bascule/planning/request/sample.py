@@ -131,8 +131,8 @@ def read_sample(path: str | Path, cap: float | str | None = None) -> Sample:
             number = math.nan
         if not math.isfinite(number):
             raise invalid(
-                f"sample {path}, line {line}: value must be a number (got {value!r}): correct it "
-                "or take the line out"
+                f"sample {path}, line {line}: value must be a finite number (got {value!r}): "
+                "correct it or take the line out"
             )
         values.append(number)
         if unit is not None:
@@ -148,8 +148,8 @@ def _rows(path: Path) -> Iterator[tuple[int, str, str | None]]:
             table = csv.DictReader(file)
             columns = table.fieldnames or []
             if "value" not in columns:
-                known = ", ".join(columns[:5]) or "nothing"
-                raise invalid(f"sample {path} has no values ({known}): {REMEDY}")
+                known = ", ".join(columns[:5]) or "none"
+                raise invalid(f"sample {path} has no column value (it has {known}): {REMEDY}")
             for row in table:
                 unit = row["unit"] if "unit" in columns else None
                 yield table.line_num, row["value"] or "", unit
