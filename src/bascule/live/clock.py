@@ -124,9 +124,9 @@ class ClockGuard:
             )
         if self.kind != "machine" and abs(now - machine) > TOLERANCE:
             raise ClockError(
-                f"the clock given to open() is {_apart(now, machine)} the machine's, on which this "
-                "experiment was created: open the store without a clock; nothing of this call was "
-                "kept"
+                f"the clock given to open() is {_apart(now, machine)} the machine's, with "
+                "which this experiment was created: open the store without a clock; nothing of "
+                "this call was kept"
             )
         return now if database_time is None or self.kind != "machine" else database_time
 

@@ -47,7 +47,7 @@ def store_at(location: str, there: bool = False) -> AbstractContextManager[Store
 
     if there and "://" not in location and not Path(location).is_file():
         raise InputError(
-            "store", f"there is no store {location}: give --store, or create an experiment first"
+            "store", f"there is no store {location}: check --store, or create an experiment first"
         )
     return opened_store(location, acting_user())
 

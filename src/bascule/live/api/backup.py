@@ -59,7 +59,7 @@ def backup(location: str | Path, path: str | Path) -> None:
     """
     location = str(location)
     if "://" not in location and not Path(location).is_file():
-        raise InputError("store", f"there is no store {location}: give --store")
+        raise InputError("store", f"there is no store {location}: check the path (--store)")
     with closing(Database(location, make=False)) as database, database.reporting() as source:
         if not check_version(source, database.name):
             raise InputError("store", f"{database.name} is empty: there is nothing to back up")
@@ -102,7 +102,7 @@ def restore(path: str | Path, location: str | Path) -> None:
             if filled:
                 raise InputError(
                     "store",
-                    f"{shown(location)} is not empty ({filled:,} rows of {table}): restore into a "
+                    f"{shown(location)} is not empty ({table} has rows): restore into a "
                     "new database; nothing was changed",
                 )
         for table in tables:
@@ -142,7 +142,9 @@ def _chosen(names: Iterable[str], experiment: str | None) -> str:
     listed = sorted(names)
     if experiment in listed or (experiment is None and len(listed) == 1):
         return experiment or listed[0]
-    shown = ", ".join(listed) or "none"
+    if not listed:
+        raise InputError("file", "the file has no experiments: there is nothing to import")
+    shown = ", ".join(listed)
     if experiment is None:
         raise InputError(
             "experiment", f"the experiments of the file are {shown}: say which one to import"
@@ -205,8 +207,8 @@ def _check_texts(table: str, names: Sequence[str], rows: Iterable[Sequence[objec
             if isinstance(value, bytes) or (isinstance(value, str) and "\0" in value):
                 raise InputError(
                     "file",
-                    f"the file is damaged or was changed: {name} of {table} stored as "
-                    f"{value!r:.60}, which is no text",
+                    f"the file is damaged or was changed: {name} of {table} is stored as "
+                    f"{value!r:.60}, which is not text that can be kept",
                 )
 
 

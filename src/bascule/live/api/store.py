@@ -331,7 +331,7 @@ def read_design(
         design = Design.load(design)
     if not isinstance(design, Design):
         raise invalid(
-            f"design must be a Design, its data or a file (got a {type(design).__name__}): the "
+            f"design must be a Design, its data or a file (got {type(design).__name__}): the "
             "design of a plan is plan.design"
         )
     return completed(design, measure, reports)
@@ -351,10 +351,12 @@ def check_readable(design: Design) -> None:
             "of your own with RULES.register, and an outcome model with OUTCOMES.register",
         ) from None
     if again != design:
+        part = "outcome" if again.outcome != design.outcome else "rule"
         raise InputError(
             "design",
-            f"the stored form of the design would be loaded with the rule {again.rule!r:.80}: "
-            f"register the class of {design.rule!r:.80} under a kind of its own",
+            f"the stored form of the design would be loaded with the {part} "
+            f"{getattr(again, part)!r:.80}: register the class of {getattr(design, part)!r:.80} "
+            "under a kind of its own",
         )
 
 

@@ -144,7 +144,7 @@ class Calls(Handle):
             return Reply.ready([])
         for field, entries in (("contexts", contexts), ("covariates", covariates)):
             if isinstance(entries, Mapping) or (entries is not None and len(entries) != len(named)):
-                message = f"{field} must be a list with one entry for each of {len(named)} units"
+                message = f"{field} must be a list with one entry per unit (units has {len(named)})"
                 raise InputError(field, message)
         known = zip(named, covariates or repeat(None), contexts or repeat(None), strict=False)
         items = [newcomer(*unit) for unit in known]

@@ -105,7 +105,9 @@ class Reply(Generic[Result]):
             self._waiters.append(called)
             seconds = -1 if timeout is None else timeout
             if not self._is_done and not called.acquire(timeout=seconds):
-                raise TimeoutError(f"nothing was written within {timeout:g} s")
+                raise TimeoutError(
+                    f"no result within {timeout:g} s: the call may still be carried out"
+                )
         if self.error is not None:
             raise copy_error(self.error)
         return self.read(self.results)

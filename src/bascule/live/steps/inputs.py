@@ -70,7 +70,7 @@ def checked_description(text: object) -> str:
         raise invalid(f"description must be printable text (got {shown_value(text):.60})")
     if len(text) > LONGEST_DESCRIPTION:
         raise invalid(
-            f"description must have at most {LONGEST_DESCRIPTION:,} characters ({len(text):,})",
+            f"description must have at most {LONGEST_DESCRIPTION:,} characters (got {len(text):,})",
         )
     return text.strip()
 

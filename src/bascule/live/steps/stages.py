@@ -84,10 +84,12 @@ def _check_missing(design: Design) -> None:
         if measure.missing == "exclude" and not name:
             raise invalid(
                 'missing="exclude" is for metrics beside the primary one: every unit counts in the '
-                "primary metric, so give the number as which a unit without a value counts",
+                "primary metric, so give the number that stands for a unit without a value",
             )
         if measure.missing == "exclude" and design.procedure.assigns != "blocks":
-            raise invalid(f'missing="exclude" needs tilted blocks (got {design.rule.label})')
+            raise invalid(
+                f'missing="exclude" needs tilted blocks (got {design.rule.label}): use Tilt(tilt)'
+            )
 
 
 def _metrics(design: Design) -> Iterable[tuple[Metric, Design]]:

@@ -52,7 +52,7 @@ def doctor(location: str | Path, *, full: bool = False) -> tuple[StoreCheck, ...
     """
     location = str(location)
     if "://" not in location and not Path(location).is_file():
-        raise InputError("store", f"there is no store {location}: give --store")
+        raise InputError("store", f"there is no store {location}: check the path (--store)")
     try:
         database = Database(location, make=False)
     except (StoreError, InputError) as problem:
