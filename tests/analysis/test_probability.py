@@ -175,7 +175,7 @@ def sums_of(rows: list[tuple[int, int, float, float]]) -> Sums:
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        ({"probability": {"a": "p_a"}}, "probability must name every arm: a, b, c"),
+        ({"probability": {"a": "p_a"}}, "probability must name every arm, a, b, c"),
         ({"probability": {"a": "p_a", "b": "p_a", "c": "p_a"}}, "together at most 1"),
         ({"probability": {"a": "q", "b": "q", "c": "q"}}, "there is no column 'q'"),
     ],

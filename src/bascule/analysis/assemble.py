@@ -219,9 +219,10 @@ def _check_sums(reduced: Reduced, sums: Sums) -> None:
         arm for arm, units in zip(reduced.arms, sums.units.sum(axis=0), strict=True) if units
     ]
     if len(present) < 2:
+        usable = f"only {present[0]}" if present else "no arm"
         raise invalid(
-            f"arm: of {', '.join(reduced.arms)} only {', '.join(present) or 'none'} has units that "
-            "can be used: a test compares at least two",
+            f"arm: of {', '.join(reduced.arms)}, {usable} has "
+            "units that can be used: a test compares at least two",
         )
     if sums.moments is None:
         return

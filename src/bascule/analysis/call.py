@@ -169,7 +169,7 @@ class LogMetric(Declared):
     min_effect: Annotated[
         float | None,
         Option(
-            "Smallest difference that matters; a test also ends when all are proven smaller.",
+            "Smallest difference that matters; a test also ends if all differences are smaller.",
             kind="positive",
         ),
     ] = None

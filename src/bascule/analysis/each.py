@@ -190,7 +190,7 @@ def _of_test(
     """Return the sums of one test, and its arms, the control first."""
     names = compared(sorted(arms, key=natural), control)
     if test not in total.table.segments:
-        raise invalid("events: no row of the test can be used")
+        raise invalid(f"events: no row of the test {test!r} can be used")
     places = [arms.index(name) for name in names]
     sums = total.table.segments[test].of_arms(places)
     parts = total.table.parts

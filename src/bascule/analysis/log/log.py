@@ -259,7 +259,10 @@ def _about_units(arm_table: Any, arms: tuple[str, ...], asked: Asked) -> dict[st
             )
         return about | {"probabilities": (column(arm_table, "probability", probability),)}
     if set(probability) != set(arms):
-        raise invalid(f"probability must name every arm: {', '.join(arms)}")
+        raise invalid(
+            f"probability must name every arm, {', '.join(arms)}, and no other "
+            f"(got {', '.join(probability)})"
+        )
     if len(arms) > MOST_PAIRED_ARMS:
         raise invalid(
             f"probability: a column for each arm is possible for up to {MOST_PAIRED_ARMS} arms: "

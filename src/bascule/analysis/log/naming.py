@@ -156,7 +156,7 @@ def named(field: str, name: str, columns: Sequence[str]) -> str:
         return matching[0]
     if matching:
         raise InputError(
-            field, f"{field}: {name!r} could be {', '.join(matching)}: write it as it is"
+            field, f"{field}: {name!r} could be {', '.join(matching)}: give the exact name"
         )
     near = nearest(name, columns)
     hint = f"did you mean {near!r}? There are" if near else "there are"
@@ -177,7 +177,7 @@ def with_kind(table: Any, metric: str | None) -> Any:
     (row,) = run(table.agg(rows=is_kind.sum()))
     if not row["rows"]:
         known = run(table.select(entry=entries).distinct().order_by("entry").limit(MOST_KINDS))
-        listed = ", ".join(str(row["entry"]) for row in known)
+        listed = ", ".join(row["entry"] for row in known if row["entry"]) or "no entries"
         raise invalid(f"metric: no row has {kind.strip()!r} in {column!r}: it has {listed}")
     return table.mutate(**{str(metric): is_kind})
 

@@ -226,6 +226,6 @@ def check_unit(table: Any, column: str) -> None:
     (row,) = places.run(table.agg(largest=value.max()))
     if row["largest"] is not None and row["largest"] >= LARGEST_EXACT:
         raise invalid(
-            f"unit: numbers such as {row['largest']:.0f} in {column!r} are stored with a fraction, "
-            "and so large that several units look alike: store them as text or as whole numbers",
+            f"unit: numbers such as {row['largest']:.0f} in {column!r} are floating-point numbers "
+            "so large that several units look alike: store them as text or as whole numbers",
         )

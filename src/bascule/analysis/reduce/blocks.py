@@ -94,7 +94,7 @@ def days_between(first: date, last: date) -> tuple[date, ...]:
     count = (last - first).days + 1
     if count > MOST_DAYS:
         raise invalid(
-            f"time: the log goes from {first} to {last}: if times are read wrongly, give "
-            "time_format (--time-format), for example %d/%m/%y",
+            f"time: the log goes from {first} to {last}, which is more than {MOST_DAYS:,} days: if "
+            "times are read wrongly, give time_format (--time-format), for example %d/%m/%y",
         )
     return tuple(first + timedelta(days=i) for i in range(count))

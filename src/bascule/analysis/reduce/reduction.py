@@ -115,7 +115,12 @@ def _surveyed(request: Request, log: ResolvedLog) -> tuple[ResolvedLog, tables.S
 def _counted(request: Request, log: ResolvedLog) -> Reduced:
     """Reduce rows that are sums, with the same result as for a table of their units."""
     if request.measure is not None:
-        raise invalid("design: a window needs units, and rows are sums")
+        has_window = request.design is not None and request.design.measure is not None
+        field = "design" if has_window else "window"
+        raise invalid(
+            f"{field}: a window needs one row per unit or event, and rows are sums: leave {field} "
+            "out, or give such rows"
+        )
     model, names = request.outcome, log.arms.names
     sums = query.counted(query.latest(log.rows) if log.cumulative else log.rows, names)
     if log.columns.squares is None and (model is None or not model.binary):
@@ -198,7 +203,7 @@ def _check_final(request: Request, log: ResolvedLog, *, final: bool, at_once: bo
     if request.exclude and not at_once:
         raise invalid(
             'missing="exclude" needs outcomes that are final: give window, or one row per unit, or '
-            "ask for today's answer alone",
+            'ask for today\'s answer alone, looks="now" (--today)',
         )
 
 

@@ -187,7 +187,8 @@ def _unreadable(file: _File, rejects: Sequence[_Reject], rows: int) -> places.Un
         raise InputError(
             "events",
             f"cannot read {file.shown}: {len(rejects):,} of its lines do not have the "
-            f"{len(file.names)} columns of its first, as line {one.line}, {one.text!r}",
+            f"{len(file.names)} columns of its first line, for example line {one.line}, "
+            f"{one.text!r}",
         )
     examples = tuple(
         f"line {reject.line} of {Path(file.shown).name}: {reject.text}"

@@ -98,7 +98,10 @@ def open_tables(opened: Connections, sources: Sequence[Source]) -> list[Any]:
             tables.append(_of_database(opened, source))
         elif source.is_ibis:
             if source.query is not None:
-                raise invalid("query goes with a file, a frame or a database")
+                raise invalid(
+                    "query goes with a file, a frame or a database: select rows of an Ibis table "
+                    "with Ibis"
+                )
             table: Any = source.place
             refuse_others(table.get_backend().name, source.field)
             tables.append(table)
@@ -120,7 +123,10 @@ def _queried(opened: Connections, source: Source, table: Any) -> Any:
     if source.query is None or source.is_database:
         return table
     if not is_opened_here(table.get_backend()):
-        raise invalid("query: select the rows of a data frame in Python, beside a database")
+        raise invalid(
+            "query cannot be used on a data frame if the other table is in a database: select its "
+            "rows in Python"
+        )
     try:
         query = _select(opened.local.con, source.query)
         return queried(table, query, f"bascule_{source.field}_rows")
@@ -388,7 +394,7 @@ def read_files(
     if form == "csv":
         read = partial(_read_csv, opened, names, source)
     elif source.encoding is not None:
-        raise invalid(f"encoding goes with CSV files: {source.shown} is none")
+        raise invalid(f"encoding goes with CSV files, and {source.shown} is not one: leave it out")
     else:
         read = partial(_read_typed, opened, names, form, source.field)
     try:
