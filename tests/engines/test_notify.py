@@ -78,7 +78,7 @@ def test_an_address_that_is_wrong_is_refused_without_its_secrets(
     address: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Apprise itself logs `Could not load Slack URL: slack://secret-word`."""
-    with pytest.raises(bs.InputError, match="Apprise does not take an address") as refused:
+    with pytest.raises(bs.InputError, match="an address that Apprise knows") as refused:
         check_targets([address])
     assert "secret-word" not in str(refused.value) + caplog.text
 

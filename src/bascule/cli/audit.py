@@ -55,7 +55,10 @@ def command(
     from bascule.research.comparison.audit import audit
 
     if rule == "static":
-        raise InputError("RULE", "RULE must be ucb, etc, etc-prime or tilt: static is not audited")
+        raise InputError(
+            "RULE",
+            "RULE static cannot be audited: choose ucb, etc, etc-prime, tilt, or another rule",
+        )
     asked = read({**OF_DESIGN, **designs.MEANS, **designs.CAP, **WORLDS, **RUNS}, options)
     with designs.workers(options), progress_bar() as report:
         result = audit(

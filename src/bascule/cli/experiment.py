@@ -70,7 +70,7 @@ CREATION = named(
         excludes=("share",),
     ),
     values=Option('Values of the arms, as {"control": false, "green": true}.', metavar="JSON"),
-    wait=Option("Do not start it yet.", kind="switch", group="basics"),
+    wait=Option("Do not start the experiment yet.", kind="switch", group="basics"),
 )
 """Options of `bascule experiment create`."""
 

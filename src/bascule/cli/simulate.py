@@ -30,8 +30,8 @@ WORLD = named(
         metavar="NAME|JSON|FILE",
     ),
     units_per_day=Option(
-        "Units that arrive a day: the window and the calendar of the design are played, and days "
-        "are shown.",
+        "Units that arrive a day: the window and the calendar of the design are then simulated, "
+        "and days are shown.",
         kind="positive",
     ),
     metric=Option(

@@ -181,7 +181,8 @@ async def serve(url: str, key: str, changes: bool = False) -> None:
         except (httpx.HTTPError, httpx.InvalidURL) as problem:
             raise InputError(
                 "url",
-                f"there is no service at {url} ({type(problem).__name__}): start bascule serve",
+                f"{url} does not answer as a service of bascule ({type(problem).__name__}): check "
+                "the address and the key, or start bascule serve",
             ) from None
         server = make_server(client, calls_of(described.json(), changes))
         async with stdio_server() as (requests, replies):

@@ -124,8 +124,8 @@ class Settings:
         if not entries or wrong:
             raise InputError(
                 "oidc_viewers",
-                "say who may sign in, one address or domain at a time, as --oidc-viewer "
-                f"@shop.example --oidc-admin ann@shop.example (got {', '.join(wrong)!r:.60})",
+                "say who may sign in, one address or domain each, as --oidc-viewer @shop.example "
+                f"--oidc-admin ann@shop.example (got {', '.join(wrong) or 'nobody':.60})",
             )
         if not self.url and not (self.is_local and not self.proxies):
             raise InputError(

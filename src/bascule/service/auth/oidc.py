@@ -125,7 +125,9 @@ async def finish(request: Request) -> Response:
     email = str(claims.get("email", ""))
     role = role_of(email, settings.oidc_viewers, settings.oidc_admins)
     if role is None or claims.get("email_verified") is not True:
-        raise Problem(403, "the provider named an address that may not sign in here")
+        raise Problem(
+            403, "the provider named an address that is not verified, or may not sign in here"
+        )
     caller = json.dumps({"name": f"{email} (single sign-on)", "role": role})
     calls, store = request.app.state.calls, request.app.state.store
     session = await calls.short(

@@ -61,7 +61,7 @@ def plugin(url: str) -> Any:
         shown = "" if kind is None else f" (got {kind[0]}...)"
         raise InputError(
             "notify",
-            f"Apprise does not take an address{shown}: give one address, as in "
+            f"notify must be an address that Apprise knows{shown}: give one address, as in "
             "slack://TokenA/TokenB/TokenC or mailto://user:password@host",
         )
     return made

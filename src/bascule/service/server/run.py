@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import multiprocessing
 import os
@@ -101,10 +102,12 @@ def listen(settings: Settings) -> socket.socket:
     except (OSError, OverflowError) as problem:
         made.close()
         reason = getattr(problem, "strerror", None) or str(problem)
+        is_taken = getattr(problem, "errno", None) == errno.EADDRINUSE
+        remedy = "end the program that uses the port, or " if is_taken else "check the host, or "
         raise InputError(
             "port",
-            f"cannot listen on {settings.host}, port {settings.port}: {reason.lower()}; end the "
-            "program that uses the port, or choose another port (0 takes a free one)",
+            f"cannot listen on {settings.host}, port {settings.port}: {reason.lower()}; "
+            f"{remedy}choose another port (0 takes a free one)",
         ) from None
     made.listen(2048)
     made.set_inheritable(True)
