@@ -24,7 +24,7 @@ SPEED = bs.Metric("speed", bs.Gaussian(30), margin=5, measure=bs.Measure("1h", "
     ("changes", "message"),
     [
         ({"targets": {}}, "targets is not a field of a test"),
-        ({"metrics": {"speed": {"source": "x"}}}, r"of the design, which are none \(got speed\)"),
+        ({"metrics": {"speed": {"source": "x"}}}, r"of the design: none \(got speed\)"),
         ({"exposures": {"query": "x"}}, "source is missing from the test's exposures"),
         ({"outcomes": "log.csv"}, "outcomes must be an object"),
         ({"target": "flagd"}, "target must be an object"),

@@ -133,7 +133,7 @@ class SteeredTest:
         names = [metric.name for metric in design.metrics]
         if set(fields.metrics) != set(names):
             raise invalid(
-                "metrics must have a table for each metric of the design, which are "
+                "metrics must have one table for each metric of the design: "
                 f"{', '.join(names) or 'none'} (got {', '.join(fields.metrics) or 'none'})"
             )
         tables = {"outcomes": fields.outcomes} | {name: fields.metrics[name] for name in names}
@@ -201,7 +201,7 @@ def checked(design: Design) -> Design:
         if metric.name in TABLES:
             raise InputError(
                 "metrics",
-                f"metric {metric.name} needs another name: a table of the file has this one",
+                f"metric {metric.name} needs another name: a table of a test file is called so",
             )
     for own in (design, *design.metric_designs):
         if own.outcome.pairs or own.measure is None or own.measure.may_lack:
@@ -218,6 +218,7 @@ def checked(design: Design) -> Design:
         )
     if design.procedure.uses_signals:
         raise invalid(
-            "early_signals is for live tests, which know the events of open windows: leave it out",
+            "early_signals are for live tests, which know the events of open windows: leave them "
+            "out",
         )
     return design

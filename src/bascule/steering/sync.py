@@ -113,7 +113,7 @@ def _rows(source: Source, columns: QueryColumns) -> list[dict[str, Any]]:
         lacking = [part for part in ("unit", "value", "time", "id") if row[part] is None]
         if lacking:
             raise invalid(
-                f"query: row {place} has no {' and no '.join(lacking)}, so that nothing was "
+                f"query: row {place} has no {' and no '.join(lacking)}, and nothing was "
                 "recorded: leave such rows out, as in WHERE ... IS NOT NULL",
             )
     return rows

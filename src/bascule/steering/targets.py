@@ -62,7 +62,9 @@ def shares_of(place: str, parts: Mapping[str, object]) -> dict[str, float]:
     total = sum(numbers.values())
     if len(numbers) < max(2, len(parts)) or min(numbers.values()) < 0.0 or total <= 0.0:
         raise failed(
-            place, f"the weights of its variants must be numbers (got {dict(parts)!r:.80})"
+            place,
+            f"two or more variants must have weights from 0 on, not all 0 (got "
+            f"{dict(parts)!r:.80})",
         )
     return {name: part / total for name, part in numbers.items()}
 
@@ -182,7 +184,7 @@ class Unleash:
         if len(found) != 1:
             raise failed(
                 self._where,
-                f"one strategy must have variants (it has {len(found)}): add them there",
+                f"exactly one strategy must have variants (got {len(found)}): change them there",
             )
         return dict(found[0])
 
