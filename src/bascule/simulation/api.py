@@ -128,7 +128,7 @@ def simulate(
             "more runs in parts, with another seed each",
         )
     if metrics is not None and not design.metrics:
-        raise invalid("metrics: the design has only the primary one")
+        raise invalid("metrics: the design has only the primary one: leave metrics out")
     if threads is None:
         threads = available_threads()
     threads = checks.whole("threads", threads, 1, "leave it out to use every core", MOST_THREADS)

@@ -44,8 +44,8 @@ def naming_rule(label: str) -> Iterator[None]:
             place = "one of its compiled functions"
         raise InputError(
             "rule",
-            f"{label} divides by zero in {place}; a lead of 0 and an arm without units occur in "
-            "every test",
+            f"{label} divides by zero in {place}; handle a lead of 0 and an arm without units, "
+            "which occur in every test",
         ) from problem
 
 

@@ -136,7 +136,7 @@ def checked_gaps(
     listed = list(gaps) if isinstance(gaps, Iterable) else [gaps] * rivals
     if len(listed) != rivals:
         raise invalid(
-            f"gaps must hold {rivals} numbers, one for each arm but the best (got {len(listed)})"
+            f"gaps must have {rivals} numbers, one for each arm but the best (got {len(listed)})"
         )
     if zero and not any(listed):
         return (0.0,) * rivals

@@ -94,5 +94,5 @@ def spread_between(means: Sequence[float], outcome: Outcome) -> float:
         )
     variance = sum(known) / len(known)
     if variance <= 0:
-        raise invalid("means must not be 0 and 1: then there is nothing to find out")
+        raise invalid("means must not both be 0 or 1: then outcomes do not vary")
     return math.sqrt(variance)

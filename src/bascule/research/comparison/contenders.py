@@ -189,8 +189,9 @@ def refuse_twice(design: Design, **options: object) -> None:
         if value is not None:
             raise InputError(
                 name,
-                f"{name} is given twice: the design has {getattr(design, name)!r}; leave {name} "
-                "out, or give the rule or the means without a design",
+                f"{name} does not go with a design (got {value!r:.60} and a design of "
+                f"{design.rule.label}): leave {name} out, or give the rule or the means without a "
+                "design",
             )
 
 

@@ -50,7 +50,11 @@ class Rival(Rule):
     def check_outcome(self, outcome: Outcome) -> None:
         """Raise an error if outcomes recur."""
         if outcome.recurring:
-            raise InputError("outcome", f"{self.label} is compared on outcomes that come once")
+            raise InputError(
+                "outcome",
+                f"{self.label} needs one outcome per unit, not {outcome!r}: use Gaussian(sigma) or "
+                "Bernoulli()",
+            )
 
     def calibrate(
         self,

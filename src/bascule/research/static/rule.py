@@ -84,7 +84,7 @@ class Static(Rule):
         if self.stop == "horizon" and self.horizon is None:
             raise InputError(
                 "horizon",
-                'horizon is missing: stop="horizon" looks once, there; give the last stage, '
+                'horizon is missing: stop="horizon" looks only at that stage; give it, '
                 "as in Static(10_000, horizon=30)",
             )
 

@@ -268,6 +268,7 @@ def play_variant(procedure: VariantProcedure, order: Order) -> Runs:
         raise InputError(
             "world",
             f"{procedure.label} is simulated where outcomes come at once"
-            f"{', in a steady world' if recurs else ''}, not with {world.words}",
+            f"{', in a steady world' if recurs else ''}, not with {world.words}: give "
+            "means alone",
         )
     return VariantRuns(order.design, procedure, order.written_out, order.seed, order.runs)

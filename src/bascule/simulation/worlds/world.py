@@ -232,10 +232,12 @@ class World:
         for name, kind in PARTS.items():
             value = getattr(self, name)
             if value is not None and not isinstance(value, kind):
-                raise invalid(f"{name} cannot be {value!r}: see the reference of World")
+                raise invalid(f"{name} must be a {kind.__name__} (got {value!r:.60})")
         object.__setattr__(self, "means", self._checked_means())
         if self.change is not None and self.change.arm >= len(self.start):
-            raise invalid(f"arm must be one of 0 to {len(self.start) - 1} (got {self.change.arm})")
+            raise invalid(
+                f"arm of change must be at most {len(self.start) - 1} (got {self.change.arm})"
+            )
         checks.accept(self, "batch", checks.whole, 1, "1 shows every outcome", MOST_UNDER_WAY)
         checks.accept(self, "missing", checks.finite, "it is a probability")
         if not 0 <= self.missing < 1:

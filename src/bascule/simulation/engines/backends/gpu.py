@@ -65,8 +65,8 @@ def check_gpu(played: Runs) -> BlockRuns | IntervalRuns:
         is_available = False
     if not is_available:
         raise invalid(
-            'device="cuda" needs an NVIDIA GPU and its driver, which are not here (and '
-            "pip install 'bascule[cuda]'): leave it out to use the CPU",
+            'device="cuda" needs an NVIDIA GPU, its driver and '
+            "pip install 'bascule[cuda]', and no such GPU was found: leave it out to use the CPU",
         )
     if not isinstance(played, BlockRuns | IntervalRuns) or played.arms > MOST_ARMS:
         raise InputError(
