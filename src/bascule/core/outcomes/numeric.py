@@ -32,8 +32,10 @@ class Estimated(Outcome):
         """Return normal noise with the expected spread; raise `InputError` if none is given."""
         if self.spread is None:
             raise invalid(
-                f"spread is missing ({self.words}): give the standard deviation of one unit's "
-                "outcome, which planning and simulation need; a world may have a noise instead"
+                "spread is missing: give the standard deviation of one unit's outcome (sigma on "
+                "the command line), which planning and simulation need; a world may have a noise "
+                "instead",
+                others=("sigma",),
             )
         return Normal(self.spread)
 

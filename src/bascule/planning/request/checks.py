@@ -78,8 +78,9 @@ def check_means(request: RequestFields) -> None:
         remedy = "widen the limits"
         if (low, high) == (0.0, 1.0):
             remedy = (
-                "5 % is 0.05 or 5%; for other outcomes give Bounded(low, high) or Numeric() "
-                "(on the command line high or sigma), or earlier outcomes (sample)"
+                "5 % is 0.05 or 5%; for other outcomes give the largest value (high) or the "
+                "standard deviation (sigma), in Python Bounded or Numeric, or earlier outcomes "
+                "(sample)"
             )
         raise invalid(
             f"baseline must lie between {low:g} and {high:g}, as the outcomes do "

@@ -232,7 +232,8 @@ class World:
         for name, kind in PARTS.items():
             value = getattr(self, name)
             if value is not None and not isinstance(value, kind):
-                raise invalid(f"{name} must be a {kind.__name__} (got {value!r:.60})")
+                names = " or ".join(part.__name__ for part in get_args(kind) or (kind,))
+                raise invalid(f"{name} must be {names} (got {value!r:.60})")
         object.__setattr__(self, "means", self._checked_means())
         if self.change is not None and self.change.arm >= len(self.start):
             raise invalid(
