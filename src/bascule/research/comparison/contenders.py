@@ -189,9 +189,8 @@ def refuse_twice(design: Design, **options: object) -> None:
         if value is not None:
             raise InputError(
                 name,
-                f"{name} does not go with a design (got {value!r:.60} and a design of "
-                f"{design.rule.label}): leave {name} out, or give the rule or the means without a "
-                "design",
+                f"{name} is given twice: {value!r:.60} here, and the design of {design.rule.label} "
+                f"states it too; leave {name} out, or give the rule or the means without a design",
             )
 
 

@@ -84,8 +84,8 @@ class Static(Rule):
         if self.stop == "horizon" and self.horizon is None:
             raise InputError(
                 "horizon",
-                'horizon is missing: stop="horizon" looks only at that stage; give it, '
-                "as in Static(10_000, horizon=30)",
+                'horizon is missing: stop="horizon" looks only once, at the end; '
+                "give the last stage, as in Static(10_000, horizon=30)",
             )
 
     @property
