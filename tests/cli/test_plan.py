@@ -120,7 +120,7 @@ def test_a_sample_tells_baseline_and_spread(
         (["--lift", "lots"], "must be a number"),
         (["--error", "0%"], "strictly between 0 and 1"),
         (["--sample", "nowhere.csv"], "cannot read the sample"),
-        (["--save", "nowhere/design.json"], "folder nowhere does not exist"),
+        (["--save", "nowhere/design.json"], "there is no folder nowhere"),
         (["--save", "."], "must name a file"),
         (["--figure", "plan.pdf"], ".png or .svg"),
         (["--outcome", "bernoulli", "--sigma", "2"], "--sigma belongs to"),
@@ -128,7 +128,10 @@ def test_a_sample_tells_baseline_and_spread(
         (["--low", "0", "--high", "5"], "baseline is missing"),
         (["--arms", "1"], "at least 2"),
         (["--arms", "red,green"], "if left out: 2"),
-        (["--baseline", "5"], "the standard deviation (--sigma) or earlier outcomes (--sample)"),
+        (
+            ["--baseline", "5"],
+            "the standard deviation (--sigma), in Python Bounded or Numeric, or earlier outcomes",
+        ),
         (["--outcome", "numeric", "--baseline", "9", "--lift", "1"], "--sigma is missing"),
         (
             ["--high", "5", "--baseline", "2", "--lift", "1", "--sigma", "9"],

@@ -41,7 +41,7 @@ def test_without_it_a_plan_has_none() -> None:
     ("options", "message"),
     [
         ({"every": "1d"}, "every needs window"),
-        ({"every": "60d", "window": "1d"}, "every must be a part of the 28 days"),
+        ({"every": "60d", "window": "1d"}, "every must lie between 275 seconds and the 28 days"),
         ({"every": "often", "window": "1d"}, "every must be a duration"),
         ({"every": "1d", "window": "1d", "outcome": bs.Gaussian(1)}, "every is for 0/1 outcomes"),
     ],

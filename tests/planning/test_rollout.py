@@ -120,8 +120,8 @@ def test_who_gets_in_has_a_new_version_or_is_compared(plan: bs.planning.Rollout)
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"ramp": [("0d", 0.9)]}, "2 arms must lie between 0 and 0.5"),
-        ({"ramp": [("0d", 0.7)], "arms": 3}, "3 arms must lie between 0 and 0.667"),
+        ({"ramp": [("0d", 0.9)]}, "2 arms must be above 0 and at most 0.5"),
+        ({"ramp": [("0d", 0.7)], "arms": 3}, "3 arms must be above 0 and at most 0.667"),
         ({"ramp": [("1d", 0.1)]}, "begin at 0"),
         ({"ramp": [("0d", 0.2), ("1d", 0.1)]}, "shares that never fall"),
         ({"ramp": "1%"}, "list of pairs"),

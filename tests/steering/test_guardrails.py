@@ -73,9 +73,7 @@ def test_restated_values_of_a_guardrail_are_noticed(tmp_path: Path) -> None:
 
 def test_every_metric_needs_its_table(tmp_path: Path) -> None:
     team = Team(tmp_path, GUARDED)
-    with pytest.raises(
-        InputError, match=r"each metric of the design, which are refunds \(got none\)"
-    ):
+    with pytest.raises(InputError, match=r"each metric of the design: refunds \(got none\)"):
         team.steer()
 
 

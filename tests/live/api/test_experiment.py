@@ -33,7 +33,7 @@ def decide(test: bs.Experiment, best: str) -> None:
 
 
 def test_what_is_no_design_is_refused_and_the_design_of_a_plan_named(store: bs.Store) -> None:
-    with pytest.raises(bs.InputError, match=r"got a int\): the design of a plan is plan\.design"):
+    with pytest.raises(bs.InputError, match=r"got int\): the design of a plan is plan\.design"):
         store.create("plan", 3)  # type: ignore[arg-type]
 
 

@@ -107,7 +107,7 @@ def test_a_sample_gives_what_is_not_given() -> None:
         ({"lift": 0}, "lift", "one arm better"),
         ({"lift": [0.01, 0.01]}, "lift", "one arm better"),
         ({"lift": "x"}, "lift", "number"),
-        ({"lift": [0.01], "arms": 3}, "lift", "3 arms, 1 lifts"),
+        ({"lift": [0.01], "arms": 3}, "lift", "each of 2 arms after the first"),
         ({"baseline": 5}, "baseline", "5 % is 0.05"),
         ({"arms": 1}, "arms", "at least 2"),
         ({"arms": "ab"}, "arms", "list of names"),

@@ -57,11 +57,11 @@ def test_other_columns_and_a_byte_order_mark_are_nothing_special(tmp_path: Path)
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("value\n1\n2\nthree\n", "line 4: value must be a number (got 'three')"),
+        ("value\n1\n2\nthree\n", "line 4: value must be a finite number (got 'three')"),
         ("value\n1\nnan\n", "line 3"),
         ("value\n1\n\n2\n", "10"),
-        ("amount\n1\n2\n", "(amount): it needs a column named value"),
-        ("", "(nothing)"),
+        ("amount\n1\n2\n", "(it has amount): it needs a column named value"),
+        ("", "(it has none)"),
         ("value\n1\n2\n", "at least 10"),
         ("value,unit\n" + "1,a\n" * 20, "2 units"),
     ],

@@ -63,11 +63,11 @@ def test_a_world_is_plain_if_the_design_expects_nothing_else() -> None:
         (lambda: bs.worlds.World("ab"), "means", "list of numbers"),  # type: ignore[arg-type]
         (lambda: bs.worlds.World([0, float("nan")]), "means", "must be a number"),
         (lambda: bs.worlds.World([0, 2], noise=DISCRETE), "means", "follow from the weights"),
-        (lambda: bs.worlds.World([0, 1], change=bs.worlds.Change(2, 1, 5)), "arm", "one of 0 to 1"),
+        (lambda: bs.worlds.World([0, 1], change=bs.worlds.Change(2, 1, 5)), "arm", "at most 1"),
         (lambda: bs.worlds.World([0, 1], batch=0), "batch", "at least 1"),
         (lambda: bs.worlds.World([0, 1], missing=1.0), "missing", "at least 0 and below 1"),
         (lambda: bs.worlds.World([0, 1], missing=-0.1), "missing", "at least 0 and below 1"),
-        (lambda: bs.worlds.World([0, 1], delay=5), "delay", "see the reference"),  # type: ignore[arg-type]
+        (lambda: bs.worlds.World([0, 1], delay=5), "delay", "delay must be Delay"),  # type: ignore[arg-type]
         (lambda: bs.worlds.Trend("up", 1, 1), "kind", '"fading" or "wave"'),  # type: ignore[arg-type]
         (lambda: bs.worlds.Trend("wave", 1, 0), "span", "above 0"),
         (lambda: bs.worlds.Delay(-1), "mean", "at least 0"),

@@ -12,7 +12,7 @@ from bascule.simulation.random import WORDS, seed_stream, ziggurat_table
 
 def test_a_machine_without_a_gpu_says_so() -> None:
     design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), sides=1)
-    with pytest.raises(bs.InputError, match="needs an NVIDIA GPU and its driver"):
+    with pytest.raises(bs.InputError, match="needs an NVIDIA GPU, its driver"):
         bs.simulate(design, [0, 1], 10, device="cuda")
     with (
         bs.simulation.use_device("cuda"),
