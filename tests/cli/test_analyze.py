@@ -74,7 +74,7 @@ def test_options_make_an_outcome_model(log: Path, capsys: pytest.CaptureFixture[
         (["--window", "soon"], "window must be a duration"),
         (["--metric", "nothing"], "--metric: there is no column 'nothing'"),
         (["--design", "nowhere.json"], "cannot read the design file nowhere.json"),
-        (["--csv", "nowhere/days.csv"], "the folder nowhere does not exist"),
+        (["--csv", "nowhere/days.csv"], "there is no folder nowhere"),
     ],
 )
 def test_a_mistake_is_one_line(

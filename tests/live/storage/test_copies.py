@@ -251,3 +251,13 @@ def test_an_import_puts_no_unit_into_two_tests_of_a_layer(tmp_path: Path) -> Non
             store.import_experiment(tmp_path / "all.db")
         other.stop()
         store.import_experiment(tmp_path / "all.db", "first")
+
+
+def test_a_backup_without_experiments_has_nothing_to_import(tmp_path: Path) -> None:
+    with bs.open(tmp_path / "empty.db") as store:
+        store.backup(tmp_path / "backup.db")
+    with (
+        bs.open(":memory:") as store,
+        pytest.raises(bs.InputError, match="the file has no experiments"),
+    ):
+        store.import_experiment(tmp_path / "backup.db")

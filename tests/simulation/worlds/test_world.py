@@ -67,6 +67,7 @@ def test_a_world_is_plain_if_the_design_expects_nothing_else() -> None:
         (lambda: bs.worlds.World([0, 1], batch=0), "batch", "at least 1"),
         (lambda: bs.worlds.World([0, 1], missing=1.0), "missing", "at least 0 and below 1"),
         (lambda: bs.worlds.World([0, 1], missing=-0.1), "missing", "at least 0 and below 1"),
+        (lambda: bs.worlds.World([0, 1], noise=5), "noise", "Normal or StudentT"),  # type: ignore[arg-type]
         (lambda: bs.worlds.World([0, 1], delay=5), "delay", "delay must be Delay"),  # type: ignore[arg-type]
         (lambda: bs.worlds.Trend("up", 1, 1), "kind", '"fading" or "wave"'),  # type: ignore[arg-type]
         (lambda: bs.worlds.Trend("wave", 1, 0), "span", "above 0"),
