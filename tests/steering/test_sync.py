@@ -83,7 +83,7 @@ def test_rows_that_lack_something_are_refused(tmp_path: Path) -> None:
     with bs.open(":memory:") as store:
         test = store.create("button", DESIGN)
         url = warehouse(tmp_path, [("1", None, START)])
-        with pytest.raises(InputError, match="row 1 has no unit, and nothing was recorded"):
+        with pytest.raises(InputError, match="row 1 has no unit, so that nothing was recorded"):
             sync(test, url, COLUMNS, query="orders")
         with sqlite3.connect(tmp_path / "warehouse.db") as database:
             database.execute("UPDATE orders SET user_id = 'ann'")
