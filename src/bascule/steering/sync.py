@@ -110,11 +110,7 @@ def _rows(source: Source, columns: QueryColumns) -> list[dict[str, Any]]:
         )
     for place, row in enumerate(rows, 1):
         row.setdefault("value", 1.0)
-<<<<<<< HEAD
         lacking = [part for part in ("unit", "value", "time", "id") if row[part] is None]
-=======
-        lacking = [part for part in ("unit", "value", "at", "id") if row[part] is None]
->>>>>>> 1cba7b40 (frontier, form, sync: leave texts that are mended elsewhere)
         if lacking:
             raise invalid(
                 f"query: row {place} has no {' and no '.join(lacking)}, so that nothing was "

@@ -29,7 +29,7 @@ def test_tilted_blocks_take_it_and_call_their_error_asymptotic() -> None:
 def test_rules_that_need_a_known_spread_refuse_it_and_name_one_that_does_not(
     rule: bs.design.Rule,
 ) -> None:
-    with pytest.raises(bs.InputError, match=r"Tilt\(tilt\) with Numeric\(\)"):
+    with pytest.raises(bs.InputError, match=r"or the rule Tilt\(tilt\)"):
         bs.Design(["a", "b"], bs.Numeric(), rule)
 
 

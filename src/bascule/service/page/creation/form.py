@@ -219,11 +219,7 @@ class Form:
             message = f"cap {cap} is a quantile of earlier outcomes: give sample, or an amount"
             raise InputError("cap", message, others=("sample",))
         if sample is None and source is not None:
-<<<<<<< HEAD
             return capped_at(cap)
-=======
-            return Bounded(0.0, amount("cap", cap, "no outcome counts with more"))
->>>>>>> 1cba7b40 (frontier, form, sync: leave texts that are mended elsewhere)
         if sample is not None:
             assert sample.cap is not None
             return Bounded(min(0.0, sample.low), sample.cap)
