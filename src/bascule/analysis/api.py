@@ -92,8 +92,8 @@ def analyze(
         Last day of the log that is used, or the time up to which it is used.
     looks
         1 if nobody looked into the log before its planned end: intervals are then the narrower ones
-        of a fixed sample. "now" compares outcomes that still grow on the last day only, which is
-        quicker. None allows any number of looks.
+        of a fixed sample. With "now", outcomes that still grow are compared once, on the last day,
+        which is quicker. None allows any number of looks.
 
     Examples
     --------

@@ -117,7 +117,8 @@ class Analysis(Reported):
     units: int
     """Number of units, with those whose outcomes are not final yet."""
     first_day: str | None
-    """First day of the log, as 2026-03-01; None if the log has no times."""
+    """First day of the log, as 2026-03-01; None if the log has no times. Days that the log numbers
+    count from 1970-01-01 here, and are "day 0" in `to_dict`."""
     last_day: str | None
     """Last day of the log; None if the log has no times."""
     arms: tuple[ArmAnswer, ...]

@@ -94,7 +94,8 @@ class Design(DesignFields):
       guardrail.
     - `decides`: with "guardrails" the first new arm within all margins is shipped, whatever the
       primary metric says.
-    - `covariates`: numbers known of a unit before its assignment, by which outcomes are adjusted.
+    - `covariates`: numbers known of a unit before its assignment, by which outcomes are adjusted;
+      they need a rule in blocks such as `Tilt`.
 
     >>> import bascule as bs
     >>> design = bs.Design(arms=["control", "green"], outcome=bs.Gaussian(1), rule=bs.UCB(2))

@@ -190,7 +190,7 @@ class Statistics:
     pairs: tuple[PairRow, ...] = ()
     """For rules in blocks: a row for each pair of arms (0, 1), (0, 2) and so on. The first two
     numbers are the S and V of tilted blocks, first arm minus second (second minus first with the
-    goal "decrease"); the others belong to the family of evidence (`core.evidence.families`)."""
+    goal "decrease"); the others depend on the evidence in use."""
     bounds: tuple[tuple[float, float], ...] = field(default=(), compare=False)
     """For each pair, the narrowest interval so far of its difference; empty if none are stored.
     They depend on the times of the looks, so they are ignored when statistics are compared."""

@@ -44,10 +44,12 @@ def plan(
     outcome
         The outcome model, or a whole `PlanRequest`; 0/1 outcomes if not given.
     baseline
-        Mean of the first arm; 5 % if neither an outcome nor a sample is given.
+        Mean of the first arm. If not given: that of the sample, else 5 % for 0/1 outcomes and 0 for
+        outcomes that may be negative.
     lift
         Difference that the test should find: a number in outcome units, or text such as "20%" of
-        the baseline, which is the default.
+        the baseline. With the goal "decrease" an improvement is below 0, as "-20%". If not given,
+        0/1 outcomes improve by 20 %.
     rules
         Rules to consider besides the usual ones.
     runs

@@ -66,7 +66,8 @@ def simulate(
     """Simulate a design `runs` times on arms with these means, or in a world.
 
     Run k of a seed draws the same numbers whatever the number of threads. An interruption raises
-    `KeyboardInterrupt`, without a result.
+    `KeyboardInterrupt`, without a result. If the cap is so small that hardly any run would decide,
+    `bascule.design.InfeasibleError`, an `InputError`, is raised.
 
     Parameters
     ----------

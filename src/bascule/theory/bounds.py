@@ -147,9 +147,9 @@ def checked_gaps(
 
 
 def bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
-    """Return the sharpest bounds on decision time and regret that we can prove, for a paper's rule.
+    """Return the sharpest bounds on decision time and regret that we can prove.
 
-    The rules are `UCB`, `ETC` and `ETCPrime`.
+    They are about `UCB`, `ETC` and `ETCPrime`.
 
     >>> import bascule as bs
     >>> promise = bounds(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=0.01), 1.0)
@@ -335,7 +335,7 @@ def corollary(level: float) -> float:
 
 
 def delta_tilde(design: Design, *, by: Literal["peeling", "corollary"] = "peeling") -> float:
-    """Return the error that is proven for the nominal delta of a design with `UCB` or `ETC`.
+    """Return the error that is proven for a design's nominal delta with a rule of the paper.
 
     The proof is our "peeling", or the "corollary" of the paper.
 

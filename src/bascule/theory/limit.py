@@ -20,7 +20,8 @@ def oracle_information(gap: float, sigma: float, error: float, failure: float = 
     The information of two arms is `n_1 n_2 / (n_1 + n_2)`. A rule that declares a worse arm the
     best with probability at most `error`, and at this gap fails to find the best arm with
     probability `failure`, needs `2 sigma^2 kl(1 - failure, error) / gap^2` of it, however it splits
-    the units; that is `2 sigma^2 log(1 / error) / gap^2` if it hardly ever fails.
+    the units; `kl` is the relative entropy of two coins. That is `2 sigma^2 log(1 / error) / gap^2`
+    if it hardly ever fails.
 
     >>> round(oracle_information(gap=1.0, sigma=1.0, error=0.05), 2)
     5.99

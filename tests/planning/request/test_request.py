@@ -155,6 +155,7 @@ def test_a_plan_for_lower_outcomes() -> None:
     assert request.rival == pytest.approx(0.05)
     assert question_of(request).endswith("-20 % of the baseline; lower is better")
     assert PlanRequest(arms=3, lift="20%", goal="decrease").means == (0.05, 0.06, 0.06)
+    assert PlanRequest(goal="decrease").means == (0.05, 0.04)
     assert question_of(PlanRequest(lift="20%", goal="decrease")).endswith("so this lift is a loss")
     made = bs.plan(baseline="50%", lift="-50%", goal="decrease", runs=20)
     assert made.design.goal == "decrease"

@@ -23,8 +23,8 @@ def diagnose(
     """Run the diagnostics that the given data allow, each with false alarm rate `level`.
 
     `periods` are statistics of the units assigned in consecutive stretches of the test, for example
-    days; `prompt` and `late` divide the outcomes of the same periods by the time at which they
-    came.
+    days; `prompt` and `late`, given together, divide the outcomes of the same periods by the time
+    at which they came.
 
     Without `look` some of the p-values hold for one look only, as their `validity` says. If you
     look repeatedly, give the number of the look, counted from 1: then all p-values hold at all

@@ -207,9 +207,9 @@ class Contrast:
 
     `low` and `high` each fail with probability at most `error`, over the whole test, and so do
     `lift_low` and `lift_high` with `lift_error`. A lift of 0.1 is 10 % of the control's mean. The
-    lift is None if the control's mean is not above 0. As long as that mean may be 0, the bounds of
-    the lift are infinite, and a lift of nonnegative outcomes below -100 % is None too. `unbiased`
-    is the median-unbiased estimate of the difference after a decision, None before one.
+    lift is None if the control's mean is not above 0. The bounds of the lift are infinite as long
+    as that mean may be 0. A lift below -100 %, which nonnegative outcomes cannot have, is None.
+    `unbiased` is the median-unbiased estimate of the difference after a decision, None before one.
     """
 
     treatment: str

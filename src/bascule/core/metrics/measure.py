@@ -42,8 +42,8 @@ class Measure:
     - `coverage`: where values can be missing, the share of an arm's units that must have one before
       the arm can be shipped: 0.5 with "exclude", and 0.8 for a mean, a last value or another
       `missing` than 0. If it is 0, missing values never delay a decision, even if there are few
-      values or their shares differ between the arms. A sum and "any" are 0 without events, so
-      nothing is missing and `coverage` is refused.
+      values or their shares differ between the arms. A sum and "any" are 0 without events unless
+      `missing` says otherwise; then nothing is missing, and `coverage` is refused.
 
     >>> Measure("7d", "any").window, Measure(period="1d").period
     (604800.0, 86400.0)

@@ -46,8 +46,9 @@ class Outcome(Declared, Limits, ABC):
 
     lacks: ClassVar[tuple[str, ...]] = OF_RECURRING
     """Options and uses that the model does not support. Options are "window", "min_days",
-    "whole_weeks", "measure_on", "metrics" and "covariate"; uses are "metric", "form", "analysis",
-    "tilt", "published bounds" and "several outcomes"."""
+    "whole_weeks", "measure_on", "metrics" and "covariate"; uses are "metric" (as another
+    metric), "form" (on the dashboard), "analysis" (of logs), "tilt" (tilted blocks), "published
+    bounds" and "several outcomes"."""
 
     most_units: ClassVar[int | None] = None
     """Maximum number of units of a simulated test; None for the limit of all simulations."""

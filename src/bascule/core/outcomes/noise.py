@@ -22,7 +22,7 @@ MOST_POINTS = 1000
 
 
 class Limits:
-    """The limits of outcomes: infinite unless a class states others."""
+    """The base of `Outcome`: its limits, infinite unless a class states `low` and `high`."""
 
     __slots__ = ()
 

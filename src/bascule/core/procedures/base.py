@@ -295,7 +295,7 @@ class Procedure(ABC):
 
     @abstractmethod
     def winner(self, statistics: AnyStatistics) -> int:
-        """Return the number of the arm that has won, else `NO_DIFFERENCE` (-2) or `NOBODY` (-1)."""
+        """Return the arm that has won; -2 if no difference matters, -1 if nothing is decided."""
 
     def decision(self, statistics: AnyStatistics) -> Decision | None:
         """Return the decision that the data allow; None while the test is undecided."""

@@ -115,11 +115,11 @@ class ErasableStore(StoreContext):
     def erase(self, unit: str | int, experiments: Sequence[str] | None = None) -> tuple[str, ...]:
         """Erase a unit in all or some experiments; return the names of the experiments that had it.
 
-        The unit's names, event ids and excluded outcomes are removed at once; until the unit has
-        counted, keyed hashes replace names and ids. Then its covariates and exact times are
-        deleted, and its outcomes are reduced to the values with which it counts, so that statistics
-        and decisions stay and can be verified. Recurring outcomes are all kept, with their times.
-        On SQLite the deleted data is overwritten in the file.
+        The unit's names, event ids and excluded outcomes are removed at once; keyed hashes stand
+        for its names and ids until it has counted. Once it has counted, its covariates and exact
+        times are deleted, and its outcomes are reduced to the values with which it counts, so that
+        statistics and decisions stay and can be verified. Recurring outcomes are all kept, with
+        their times. On SQLite the deleted data is overwritten in the file.
         """
         named = checked_unit(unit)
         with self.reading() as connection:

@@ -94,7 +94,7 @@ class Experiment(ExperimentUnits):
         return replace(status, diagnostics=drift) if drift else status
 
     def history(self, limit: int | None = None) -> list[HistoryPoint]:
-        """Return the points of the test's history, at most `limit` of them; None for all."""
+        """Return the points of the test's history; at most `limit`, spread evenly over the test."""
         if limit is not None:
             limit = checks.whole("limit", limit, 1, "it is the largest number of points")
         with self.store.reading() as connection:
@@ -211,19 +211,18 @@ class Experiment(ExperimentUnits):
         since: tuple[Phase, ...] = ("ready", "running", "paused", "decided", "over")
         self._do(lambda work: change.stop(work, since, to))
 
-    def knob(self, **named: float | None) -> None:
+    def knob(self, **named: float) -> None:
         """Change the rule's knob from the next unit or block on; the error guarantee stays valid.
 
         Pass the value by the name of the rule's knob: `knob(tilt=5)` with Tilt, `knob(alpha=2)`
         with UCB. docs/research/live.md has the proof.
         """
-        turned = {knob: value for knob, value in named.items() if value is not None}
-        if len(turned) != 1:
+        if len(named) != 1:
             raise invalid(
-                f"knob needs one value (got {len(turned)}): give alpha for UCB, or tilt for Tilt",
+                f"knob needs one value (got {len(named)}): give alpha for UCB, or tilt for Tilt",
                 others=("alpha", "tilt"),
             )
-        ((knob, value),) = turned.items()
+        ((knob, value),) = named.items()
         self._do(lambda work: change.turn_knob(work, knob, value))
 
     def set_share(self, share: float) -> int:

@@ -29,11 +29,15 @@ OPEN: tuple[Phase, ...] = ("ready", "running", "paused")
 
 
 class Assignment(NamedTuple):
-    """A unit with its arm: its number in the test, when it came, and the arm's probability.
+    """A unit with its arm, as it is stored.
 
-    `arm` is counted from 0, and `time` is in seconds since 1970-01-01 in UTC. `deal` is the number
-    of its block, in tests that have blocks, and `covariates` is the JSON list of its covariates, in
-    tests that have them.
+    - `unit`: the name of the unit.
+    - `arm`: its arm, counted from 0.
+    - `number`: its number in the test.
+    - `probability`: the probability with which it got its arm.
+    - `time`: when it came, in seconds since 1970-01-01 in UTC.
+    - `deal`: the number of its block, in tests that have blocks.
+    - `covariates`: the JSON list of its covariates, in tests that have them.
     """
 
     unit: str

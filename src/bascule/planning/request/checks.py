@@ -14,9 +14,9 @@ from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.inputs import checks
 from bascule.core.inputs.checks import amount, read_amount, seconds, tidy
 from bascule.core.metrics.measure import Measure
-from bascule.core.metrics.metric import DIRECTION, Goal, Metric, check_metrics
+from bascule.core.metrics.metric import DIRECTION, Metric, check_metrics
 from bascule.planning.request.fields import RequestFields
-from bascule.planning.request.options import Lift
+from bascule.planning.request.options import LIFT
 
 
 def arm_names(
@@ -61,13 +61,21 @@ def lift_of(value: object, baseline: float) -> float:
     return tidy(abs(baseline) * accepted)
 
 
-def lifts_of(lift: Lift, baseline: float, arms: int, goal: Goal) -> tuple[float, ...]:
-    """Return the lift of each arm after the first, in outcome units."""
+def lifts_of(request: RequestFields, arms: int) -> tuple[float, ...]:
+    """Return the lift of each arm after the first, in outcome units.
+
+    By default 0/1 outcomes improve by a fifth.
+    """
+    lift, for_better = request.lift, DIRECTION[request.goal]
+    if lift is None:
+        if not request.outcome.binary:
+            raise invalid("lift is missing: give the smallest difference that the test should find")
+        lift = LIFT if for_better > 0 else f"-{LIFT}"
     if isinstance(lift, list | tuple):
-        return tuple(lift_of(part, baseline) for part in lift)
-    single = lift_of(lift, baseline)
+        return tuple(lift_of(part, request.baseline) for part in lift)
+    single = lift_of(lift, request.baseline)
     # If the lift is a loss and the other arms stayed at the baseline, several arms would be best.
-    rest = single if DIRECTION[goal] * single < 0 else 0.0
+    rest = single if for_better * single < 0 else 0.0
     return (single, *(rest for _ in range(arms - 2)))
 
 

@@ -65,7 +65,7 @@ class PlanFields(Declared):
     ] = BASELINE
     """Mean of the first arm."""
     lift: Annotated[
-        Lift,
+        Lift | None,
         Option(
             "Minimum detectable effect (MDE) of a new arm: 20% is relative to the baseline, 0.01 "
             "is in outcome units.",
@@ -73,12 +73,14 @@ class PlanFields(Declared):
             group="basics",
             many=True,
             metavar="LIFT ...",
+            default=LIFT,
             unset="20% of 0/1 outcomes, -20% where the goal is to decrease",
         ),
-    ] = LIFT
-    """Difference of a new arm from the baseline, in outcome units or as text such as "10%". A list
-    has a lift for each arm after the first. A single lift is that of the second arm, or of all new
-    arms if it makes them worse."""
+    ] = None
+    """Difference of a new arm from the baseline, in outcome units or as text such as "10%"; with
+    the goal "decrease" an improvement is below 0, as "-20%". A list has a lift for each arm after
+    the first. A single lift is that of the second arm, or of all new arms if it makes them worse.
+    If it is None, 0/1 outcomes improve by 20 %."""
     arms: Annotated[
         int | Sequence[str] | None,
         Option(

@@ -9,7 +9,7 @@ from bascule.core.design_parts import check_kind
 from bascule.core.errors import InputError, invalid, meant
 from bascule.core.inputs.checks import amount, tidy
 from bascule.core.outcomes import OUTCOMES, Bernoulli, Bounded, Numeric, Outcome, Recurrent
-from bascule.planning.request.options import BASELINE, LIFT, PLAN, Lift, PlanOptions
+from bascule.planning.request.options import BASELINE, PLAN, Lift, PlanOptions
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.sample import Sample, read_sample
 
@@ -71,13 +71,9 @@ def plan_request(
     if baseline is None:
         baseline = _usual_baseline(outcome, known)
     mean = amount("baseline", baseline, "it is the mean of the first arm")
-    if lift is None and not outcome.binary:
-        raise invalid("lift is missing: give the smallest difference that the test should detect")
     spread_is_open = outcome.limited and outcome.variance(mean) is None
     if spread_is_open and parts.get("spread") is None and known is not None:
         parts["spread"] = known.sigma
-    if lift is None:
-        lift = LIFT if parts.get("goal", "increase") == "increase" else f"-{LIFT}"
     return PlanRequest(outcome, mean, lift, sample=known, **parts)
 
 

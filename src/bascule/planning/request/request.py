@@ -56,7 +56,7 @@ class PlanRequest(RequestFields):
             raise invalid(f"futility must be below power, {self.power:g} (got {self.futility:g})")
         put(self, "arms", checks.arm_names(self.arms, self.lift))
         put(self, "metrics", checks.checked_metrics(self))
-        put(self, "lift", checks.lifts_of(self.lift, self.baseline, len(self.names), self.goal))
+        put(self, "lift", checks.lifts_of(self, len(self.names)))
         checks.check_means(self)
         checks.check_deadline(self)
         checks.check_calendar(self)

@@ -20,12 +20,13 @@ PRINTED_FACTOR = 4.0
 class ETCPrinted(ETC):
     """ETC with the threshold that the paper prints for three or more arms.
 
-    An arm is dropped at a difference of `4 sqrt(sigma^2 / n log(3 K lg(n)^2 / delta))`. `ETC` has
-    `sqrt(8 sigma^2 / n log(...))`, which is what the paper's bound on its decision time needs. The
-    printed threshold is wider, so that the error of `ETC` bounds its error as well.
+    An arm is dropped at a difference of `4 sqrt((sigma^2 / n) log(3 K lg(n)^2 / delta))`, with
+    `lg(n) = max(log n, log 2)`. `ETC` has `sqrt((8 sigma^2 / n) log(...))`, which is what the
+    paper's bound on its decision time needs. The printed threshold is wider, so that the error of
+    `ETC` bounds its error as well.
 
-    >>> ETCPrinted().shape(4).factor / ETC().shape(4).factor
-    2.0
+    >>> ETCPrinted().label
+    'ETC as printed'
     """
 
     kind: Literal["etc-printed"] = field(  # type: ignore[assignment]

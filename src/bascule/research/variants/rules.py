@@ -113,7 +113,9 @@ class UCBBernstein(Variant):
 @RULES.register
 @dataclass(frozen=True, slots=True)
 class BoundedUnits(Variant):
-    """UCB_alpha at planned looks by the mean of means, for units with bounded, recurring outcomes.
+    """UCB_alpha at planned looks by the mean of means, for units with many bounded outcomes each.
+
+    The outcome model is `Bernoulli()` or `Bounded(low, high)`.
 
     - `alpha`: the knob, from 1 on.
     - `growth`: the ratio of the times of two consecutive planned looks, above 1.

@@ -70,7 +70,7 @@ def _predict(
 
 
 def mean_path(design: Design, gaps: float | Sequence[float]) -> Prediction:
-    """Predict a test of `UCB` or `ETC` as if the mean of every arm were known without noise.
+    """Predict a test of a rule of the paper as if every mean were observed without noise.
 
     With recurring outcomes it is right within a factor of three. It assumes that units have given
     as few outcomes as possible, and that each planned look is the first one.
