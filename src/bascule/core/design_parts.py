@@ -231,8 +231,8 @@ def check_signals(measure: Measure | None, reports: object, covariates: object) 
         )
     if measure is not None and measure.missing_value != 0.0:
         raise invalid(
-            "early_signals need units without an event to count as 0 (missing is "
-            f"{measure.missing_value:g}): leave missing out, or the signals"
+            "early_signals: a unit without an event must count as 0 (missing is "
+            f"{measure.missing_value:g}): leave out missing or early_signals"
         )
     if reports is not None:
         raise invalid(

@@ -72,7 +72,7 @@ class Registry(Generic[Registered]):
             kinds = ", ".join(repr(kind) for kind in self.classes)
             raise InputError(
                 self.noun,
-                f"{self.noun} needs a kind that exists (got {kind!r:.60}): {kinds}"
+                f"the kind of {self.noun} must be one of {kinds} (got {kind!r:.60})"
                 f"{meant(kind, self.classes)}",
             )
         return cls

@@ -38,7 +38,7 @@ ONLY_READS = "/v1/plan"
 """Prefix of the paths whose POST requests change nothing."""
 
 LONGEST = 200_000
-"""Maximum number of characters of an answer passed on to the client; a report may be longer."""
+"""Maximum number of characters of an answer to the client; the rest of a longer one is cut."""
 
 GUIDE = (
     "Adaptive A/B tests: plan a design, create a test, read its status and analyse it. "

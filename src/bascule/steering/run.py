@@ -269,7 +269,8 @@ class _Run:
                 "exposures",
                 f"rows are gone: the units that came from {block.since:%Y-%m-%d %H:%M} to "
                 f"{block.until:%Y-%m-%d %H:%M} were {block.units:,} and are now "
-                f"{read[gone[0]].units:,}; nothing was written: restore the rows, or end the test",
+                f"{read[gone[0]].units:,}; the shares stay as they are: restore the rows, or end "
+                "the test",
                 kind="conflict",
             )
         for number in (*restated, *range(len(known), len(read))):
@@ -307,12 +308,12 @@ class _Run:
         if total is None or not (check := allocation_any_time(total, RATIO_LEVEL)).flagged:
             return
         pairs = zip(arms, total.observed, total.expected, strict=True)
-        listed = "; ".join(f"{arm} {got:,} of {expected:,.0f}" for arm, got, expected in pairs)
+        listed = "; ".join(f"{arm} {got:,} for {expected:,.0f}" for arm, got, expected in pairs)
         raise InputError(
             "exposures",
             f"sample ratio mismatch: units of each arm, and units expected by the shares: {listed} "
-            f"(p = {check.p_value:.2g}); nothing was written: find out where exposures are lost or "
-            "counted twice",
+            f"(p = {check.p_value:.2g}); the shares stay as they are: find out where exposures are "
+            "lost or counted twice",
             kind="conflict",
         )
 

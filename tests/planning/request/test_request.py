@@ -118,7 +118,8 @@ def test_a_sample_gives_what_is_not_given() -> None:
         ({"deadline_days": 0.001}, "deadline_days", "first blocks take 6"),
         ({"spread": 0.1}, "spread", "is for bounded"),
         ({"outcome": "bernoulli"}, "outcome", "must be one of"),
-        ({"outcome": bs.Bounded(0, 1), "spread": 0.3}, "spread", "below 0.2179"),
+        ({"outcome": bs.Bounded(0, 1), "lift": 0.1, "spread": 0.3}, "spread", "below 0.2179"),
+        ({"outcome": bs.Gaussian(5)}, "lift", "lift is missing"),
         ({"outcome": bs.Bounded(0, 1), "baseline": 0.0, "lift": 0.1}, "baseline", "inside"),
     ],
 )

@@ -24,7 +24,7 @@ LONGEST_NUMBER = 30
 """Maximum length of a number, with its separators and signs."""
 
 MOSTLY = 0.5
-"""Minimum share of the entries of a text column that must be numbers to make it numeric."""
+"""Share that counts as most of the entries or values, such as those that are numbers."""
 
 FEWEST_GROUPS = 3
 """Minimum number of groups per arm, if each group has a single arm, to rule out a coincidence."""

@@ -120,7 +120,7 @@ class Sums:
             arrival = np.arange(len(self.days))
             totals = self.growth.totals[arrival, arrival]
             squares = self.growth.squares[arrival, arrival]
-        # Squares computed from differences may be slightly too small by rounding.
+        # The squares of adjusted outcomes may be slightly too small by rounding.
         squares = np.maximum(squares, totals**2 / np.maximum(self.units, 1.0))
         return [_statistics(*parts) for parts in zip(self.units, totals, squares, strict=True)]
 

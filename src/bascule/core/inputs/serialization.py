@@ -142,7 +142,7 @@ def readable_part(first: Mapping[str, Any], noun: str) -> InputError:
         kinds, kind = first["ctx"]["expected_tags"], first["ctx"]["tag"]
         near = meant(kind, re.findall(r"'([^']*)'", kinds))
         return InputError(
-            field, f"{field} needs a kind that exists (got {kind!r:.60}): {kinds}{near}"
+            field, f"the kind of {field} must be one of {kinds} (got {kind!r:.60}){near}"
         )
     if first["type"] in SHAPES:
         wanted = f"{field} must be {SHAPES[first['type']]}"

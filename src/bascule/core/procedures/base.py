@@ -206,7 +206,7 @@ class Procedure(ABC):
 
     @classmethod
     def supports(cls, feature: str) -> bool:
-        """Return whether a feature such as "trace" or "forecast" is supported; stages have none."""
+        """Return whether a feature such as "trace" is supported; those with stages lack some."""
         return cls.counts != "stages" or feature not in LACKED_BY_STAGES
 
     # Facts
@@ -342,7 +342,7 @@ class Procedure(ABC):
         return False
 
     def declared(self, winner: int) -> Decision | None:
-        """Return the decision for a result of `winner`; None if no arm has won yet."""
+        """Return the decision for a result of the method `winner`; None if nothing is decided."""
         if winner == NOBODY:
             return None
         promise = self.design.calibration

@@ -74,7 +74,7 @@ async def audit(request: Request, name: str, _: Viewer) -> Response:
 
 @router.get("/experiments/{name}/diagnostics", response_model=answers.Diagnostics, **described())
 async def diagnostics(request: Request, name: str, _: Viewer) -> Response:
-    """Drift of the outcomes, and units per arm against the logged probabilities."""
+    """Drift, units per arm against logged probabilities, missing values, and uncounted units."""
     entry = await find(request, name)
     key = ("diagnostics of", entry.test.id)
     diagnosed = await renders_of(request).get(key, entry.test.diagnostics)

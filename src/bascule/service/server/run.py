@@ -35,7 +35,7 @@ from bascule.service.telemetry import FOLDER, log, write_logs
 ACTOR = "service"
 
 LEAVING = 5
-"""Seconds that accepted requests have to be answered before the service ends."""
+"""Maximum number of seconds that an ending service waits for answers to accepted requests."""
 
 HEALTH_SECONDS = 60
 """Seconds in which a worker has to show that its process runs, or be replaced."""

@@ -49,7 +49,7 @@ def build(share_of: Share, fingerprint: str) -> Kernel:
                 ahead = lead_of(total, clock)
                 share = share_of(abs(ahead), tilt)
                 if share != last:
-                    # The share rarely changes, so the processor predicts it and goes on.
+                    # The share rarely changes, which the processor predicts instead of waiting.
                     last, size = share, (share + 1) * batch
                     weight, spread = weights[np.uint64(share)], spreads[np.uint64(share)]
                 if not fits(units, size, max_units):

@@ -147,7 +147,7 @@ class Fast(Plain):
         return computed(radius_of) if self.weight is equal_weight else by_clock
 
     def radii(self, radius_of: UnitRadius, room: int, looks: int, level: float) -> FloatArray:
-        """Return a table of radii by the clock; it is empty if the clock is the number of units."""
+        """Return a table of radii by the clock; it is empty if all units weigh the same."""
         if self.weight is equal_weight:
             return np.empty(0)
         spreads, radii = self.outcome.unit_spreads, np.empty(POINTS * looks)

@@ -32,7 +32,7 @@ def shares_of(tilt: float, share: Share = units_of_leader) -> FloatArray:
 
 
 def pace_of_blocks(drift: float, block: float, shares: FloatArray, scale: float = 1.0) -> Pace:
-    """Return a function for the units of each of two arms per unit of a pair's information.
+    """Return how many units of each of two arms add 1 to their information, as a function of it.
 
     With r units of the leader per unit of the other arm, a pair gains information h for (1 + r) h
     units of the leader and (1 + 1/r) h of the other. The lead that the rule sees is `scale` times

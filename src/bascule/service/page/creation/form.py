@@ -41,7 +41,7 @@ from bascule.service.page.creation.options import (
 
 @dataclass(frozen=True)
 class Form:
-    """The fields of the form as typed; fields that were not sent have their default values.
+    """The fields of the form as typed; fields that were not sent usually have their default values.
 
     >>> Form.read({}).request().means
     (0.05, 0.06)

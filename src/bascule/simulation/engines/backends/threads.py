@@ -32,7 +32,7 @@ Stages = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """The simulated units (`steps`) and the seconds that playing the runs took."""
+    """The simulated units (`steps`), and the seconds that compiling and a GPU took."""
 
     steps: int
     compile_seconds: float
@@ -70,7 +70,7 @@ def available_threads() -> int:
 
 
 def play_all(played: Runs, runs: int, threads: int, progress: Progress | None = None) -> Effort:
-    """Play every run on `threads` threads; return the simulated units and the seconds."""
+    """Play every run on `threads` threads; return the simulated units and the compile time."""
     with naming_rule(played.label):
         try:
             return _play_all(played, runs, threads, progress)
