@@ -168,5 +168,5 @@ def test_rules_that_go_unit_by_unit_have_guardrails_too() -> None:
         if decision(made, seen) is not None:
             break
     assert decision(made, seen).name == "b"  # type: ignore[union-attr]
-    with pytest.raises(bs.InputError, match="every metric of the design, guard"):
+    with pytest.raises(bs.InputError, match="each metric besides the primary one: guard"):
         record(made, seen, 0, 1.0)

@@ -116,7 +116,7 @@ def test_a_key_of_another_experiment_learns_nothing(service: Service, name: str)
         assert (
             caller.post("/v1/experiments", json={"name": "x", "design": DESIGN}).status_code == 403
         )
-        assert caller.get("/v1/experiments").json() == {"experiments": []}
+        assert caller.get("/v1/experiments").json() == {"experiments": [], "total": 0}
         flags = caller.post(FLAG, json={"context": {"targetingKey": "u"}}).json()
         assert flags["flags"] == []
 

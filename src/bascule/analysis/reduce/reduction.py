@@ -19,7 +19,7 @@ from bascule.analysis.reduce.moments import PROBABILITY
 from bascule.analysis.reduce.sums import IN_TWO_ARMS, WITHOUT_VALUE, ReducedTable, table_of
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.source.places import RAGGED_LINE, is_opened_here, run, stored
-from bascule.core.errors import invalid
+from bascule.core.errors import InputError, invalid
 
 Count = TypeVar("Count")
 
@@ -117,9 +117,10 @@ def _counted(request: Request, log: ResolvedLog) -> Reduced:
     if request.measure is not None:
         has_window = request.design is not None and request.design.measure is not None
         field = "design" if has_window else "window"
-        raise invalid(
+        raise InputError(
+            field,
             f"{field}: a window needs one row per unit or event, and rows are sums: leave {field} "
-            "out, or give such rows"
+            "out, or give such rows",
         )
     model, names = request.outcome, log.arms.names
     sums = query.counted(query.latest(log.rows) if log.cumulative else log.rows, names)
