@@ -31,7 +31,10 @@ SPEED = bs.Metric("speed", bs.Gaussian(30), margin=5, measure=bs.Measure("1h", "
         ({"target": 5}, "target must be an object"),
         ({"metrics": ["speed"]}, "metrics must be an object"),
         ({"outcomes": {"source": "x.csv", "arm": "a"}}, "arm is not a field of a test's outcomes"),
-        ({"target": {"kind": "statsig"}}, "must be one of 'flagd', 'unleash', 'command' .got 'statsig'"),
+        (
+            {"target": {"kind": "statsig"}},
+            "must be one of 'flagd', 'unleash', 'command' .got 'statsig'",
+        ),
         ({"target": {"kind": "flagd", "file": "x"}}, "flag is missing from the test's target"),
         (
             {"target": {"kind": "flagd", "file": "x", "flag": "y", "z": 1}},
