@@ -57,8 +57,9 @@ def analyze(
     Parameters
     ----------
     log
-        A file, a folder or a pattern (Parquet, CSV, JSON lines), a data frame, an Ibis table, or a
-        `Log`, which also says how to read one of these, or names a database and a query.
+        A file, a folder or a pattern (Parquet, CSV, JSON lines), a data frame, a mapping of
+        columns, an Ibis table, or a `Log`, which also says how to read one of these, or names a
+        database and a query.
     metric
         What is measured: a column, a ratio of columns as "clicks per views", or a `LogMetric`. If
         several are given, the first one decides.
@@ -67,12 +68,14 @@ def analyze(
     arm
         Column with the arm that the unit got.
     time
-        Column with the time of the row.
+        Column with the time of the row. Times without a zone are UTC, as are the days; a column has
+        either.
     metrics
         Guardrails and secondary metrics, which are shown beside the first one. An arm is called
         ready to ship only if it is within the margin of every guardrail.
     design
-        Arms, outcome, error, measure and guardrails, in place of options.
+        Arms, outcome, error, measure and guardrails; `error`, `sides`, `control` and `covariate`
+        cannot be given with it.
     error
         Bound on the false positive rate, however often you look; 0.05 if not given.
     sides

@@ -96,7 +96,8 @@ class Score:
     e_value: float | None = None
     """E-value at the end of the log against no difference."""
     stands: bool = False
-    """Whether the row is a discovery, at an expected share of false discoveries of at most 5 %."""
+    """Whether the row is a discovery among all `scores`, of which at most 5 % are expected to be
+    false."""
 
 
 @dataclass(frozen=True, slots=True)

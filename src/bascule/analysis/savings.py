@@ -27,8 +27,9 @@ SMALLEST_GAP = 1e-6
 class Savings:
     """A test as it was, and its forecast with an adaptive design of at most as many units.
 
-    The observed means are taken for the true ones. `lost` is the total loss of all units against
-    the best arm; `days` is None if the log has no dates.
+    `units`, `lost` and `days` are those of the test as it was: `lost` is the total loss of all
+    units against the best arm, and `days` is None if the log has no dates. The other fields are
+    those of the forecast, which takes the observed means for the true ones.
     """
 
     units: int

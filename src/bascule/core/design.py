@@ -71,13 +71,14 @@ class Design(DesignFields):
     - `error`: the false positive rate is at most this, however often one looks, and a worse arm
       is shipped with probability at most half of it. The default, 0.05, gives 95 % intervals with
       two arms. See `sides`.
-    - `delta`: instead of `error`, the nominal parameter of `UCB` and `ETC`, the rules of Degenne et
-      al. (2019).
-    - `max_units`: number of units at which a test ends undecided.
+    - `delta`: instead of `error` and `sides`, the nominal parameter of `UCB` and `ETC`, the rules
+      of Degenne et al. (2019).
+    - `max_units`: number of units at which a test ends undecided, at least 3 for each arm.
     - `min_effect`: the smallest difference that matters; a test also ends when all differences are
       proven smaller.
     - `deadline`: a `datetime` with a time zone at which a live test ends undecided.
-    - `measure`: how the events in a unit's conversion window are combined into its outcome.
+    - `measure`: how the events in a unit's conversion window are combined into its outcome. A live
+      test needs `measure` or `reports`.
     - `overflow`: the arm of new units once enrolment is complete: "control" or "leader". While the
       test is paused they get the control.
     - `min_days`: a decision is withheld until the test has lasted this many days. This, and the two

@@ -109,7 +109,7 @@ def remove_arm(design: Design, statistics: Seen, name: str) -> Seen:
     every pair is therefore judged more strictly from now on, at the level of all pairs. Dropped
     arms come back if the evidence against them is no longer enough, or if only the removed arm had
     beaten them. The error of the design then bounds the probability of a wrong statement about any
-    pair.
+    pair. If fewer than two arms would be left, `InputError` is raised.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3))

@@ -15,6 +15,7 @@ Kind = Literal["invalid", "not_found", "conflict", "forbidden"]
 class InputError(ValueError):
     """A value from the user cannot be used; the message says what to change in which `field`.
 
+    It is a `ValueError`.
     `kind` tells a value that is wrong in itself ("invalid") from one that names something that
     does not exist ("not_found"), that the present state rules out ("conflict"), or that the caller
     has no right to ("forbidden"). `others` are further options that the message names.
@@ -65,7 +66,7 @@ def invalid(message: str, *, kind: Kind = "invalid", others: Sequence[str] = ())
 
 
 class InfeasibleError(InputError):
-    """Raised by `simulate`: the cap on units is so small that hardly any test would decide."""
+    """An `InputError` of `simulate`: under the cap on units hardly any test would decide."""
 
 
 class NoPredictionError(InputError):
@@ -75,6 +76,7 @@ class NoPredictionError(InputError):
 class StoreError(RuntimeError):
     """The database failed; repeat the call once the cause that the message names is gone.
 
+    It is a `RuntimeError`.
     Nothing of the failed transaction is stored, unless the connection was lost during its commit.
     An outcome with an `id` counts once, even if the call is repeated after that.
 

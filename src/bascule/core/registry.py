@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
+from dataclasses import is_dataclass
 from typing import Annotated, Any, ClassVar, Generic, TypeVar, Union
 
 from bascule.core.errors import InputError, meant, with_article
@@ -13,6 +14,11 @@ Registered = TypeVar("Registered")
 
 GROUP = "bascule"
 """Group of entry points in which packages list the modules that register classes."""
+
+
+def is_frozen_dataclass(cls: type[Any]) -> bool:
+    """Return whether a class is a dataclass whose values can be hashed, as caches need them."""
+    return is_dataclass(cls) and issubclass(cls, Hashable)
 
 
 class Registry(Generic[Registered]):
@@ -35,7 +41,7 @@ class Registry(Generic[Registered]):
 
     def register(self, cls: type[Any]) -> type[Any]:
         """Register a class and return it, so that this also serves as a decorator."""
-        if not self.accepts(cls):
+        if not self.accepts(cls) or not is_frozen_dataclass(cls):
             raise InputError(
                 self.noun,
                 f"{cls!r} cannot be registered: {with_article(self.noun)} is a frozen dataclass "

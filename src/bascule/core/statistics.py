@@ -23,7 +23,8 @@ LackingRow = tuple[int, float, float]
 class ArmStatistics:
     """Sums of one arm's outcomes; the sums of disjoint sets of units can be added.
 
-    `cubes` is the sum of cubes if the spread of the outcomes is estimated, else 0. If the metric is
+    `total` is the sum of the outcomes, `squares` that of their squares, and `cubes` that of their
+    cubes if the spread of the outcomes is estimated, else 0. If the metric is
     a ratio, the sums are over the numerators n, and `per` has the sums that contain denominators d:
     of d, n d, d^2, n^2 d, n d^2 and d^3. Otherwise `per` is empty.
 

@@ -37,10 +37,11 @@ def open(  # noqa: A001
 
     A file that does not exist is created. The audit log records changes under the name `actor`.
 
-    `clock` replaces the machine's clock, and `shuffle` the random order of arms in a block (it
-    shuffles a list in place); both are for tests and replays. An experiment that was created on a
-    clock of yours takes any clock. An experiment that was created on the machine's clock refuses a
-    clock that differs from the machine's by more than a minute.
+    `clock` replaces the machine's clock: an object such as `ManualClock`, whose method `now`
+    returns seconds since 1970-01-01 in UTC. `shuffle` replaces the random order of arms in a block
+    (it shuffles a list in place). Both are for tests and replays. An experiment that was created on
+    a clock of yours takes any clock. An experiment that was created on the machine's clock refuses
+    a clock that differs from the machine's by more than a minute.
 
     >>> import bascule as bs
     >>> with bs.open(":memory:") as store:

@@ -60,6 +60,8 @@ class SystemClock:
 class ManualClock:
     """A clock that moves only by `advance`, for tests and examples.
 
+    It starts at `start`, a `datetime` with a time zone, or at 2026-01-01 in UTC.
+
     >>> from datetime import UTC, datetime
     >>> clock = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
     >>> clock.advance("7d")

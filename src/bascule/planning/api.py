@@ -49,11 +49,13 @@ def plan(
     lift
         Difference that the test should find: a number in outcome units, or text such as "20%" of
         the baseline. With the goal "decrease" an improvement is below 0, as "-20%". If not given,
-        0/1 outcomes improve by 20 %.
+        0/1 outcomes improve by 20 %; other outcomes need it. A list has a lift for each arm after
+        the first.
     rules
         Rules to consider besides the usual ones.
     runs
-        Number of simulated tests of the recommended design.
+        Number of simulated tests of the recommended design; if not given, as many as take a few
+        seconds.
     seed
         Seed of the random numbers.
     threads

@@ -177,7 +177,8 @@ def plan_rollout(
     harm_error
         Bound on the probability that a version without harm is rolled back.
     arms
-        Names of the versions, the present one first, or their number. Of several new versions the
+        Names of the versions, the present one first, or their number; "present" and "new" if not
+        given. Of several new versions the
         first one that every guardrail allows is shipped; in the cases of the plan, all new versions
         are alike.
     outcome

@@ -74,7 +74,8 @@ def simulate(
     design
         The design to simulate.
     means
-        The mean of each arm, as 0.05 or "5%"; leave them out if `world` has them.
+        The mean of each arm, as 0.05 or "5%"; leave them out if `world` has them. If the best means
+        are equal, the design needs something that ends a test of them, such as `max_units`.
     runs
         Number of runs.
     seed
@@ -89,17 +90,19 @@ def simulate(
     engine
         "plain" draws every outcome. "fast" is for `Recurrent` outcomes, where its cost does not
         grow with the number of units, and for rules in blocks, where it draws the sum of an arm's
-        outcomes in a block at once, with the same distribution. If not given, every outcome is
-        drawn, except that `Recurrent` outcomes in a steady world are played as with "fast". With
-        guardrails, "plain" runs the usual loop uncompiled, with the same result.
+        outcomes in a block at once, with the same distribution; this needs normal or 0/1 outcomes
+        and a world of means alone. If not given, every outcome is drawn, except that `Recurrent`
+        outcomes in a steady world are played as with "fast". With guardrails, "plain" runs the
+        usual loop uncompiled, with the same result.
     executor
         An executor of `concurrent.futures`, or of a Dask client, instead of threads; the result is
         the same.
     metrics
         The means of the arms on each other metric of the design. Metrics are drawn independently. A
-        metric that is left out has its baseline as the mean of every arm. In a world with
-        `units_per_day`, a guardrail whose window is shorter than that of the primary metric counts
-        after its own window, unless the design has `min_days`, `whole_weeks` or `measure_on`.
+        metric that is left out has its `baseline` as the mean of every arm, which it then needs. In
+        a world with `units_per_day`, a guardrail whose window is shorter than that of the primary
+        metric counts after its own window, unless the design has `min_days`, `whole_weeks` or
+        `measure_on`.
     device
         "cuda" for a GPU, "cpu" for the processor; that of `use_device` if not given.
     precision

@@ -149,7 +149,8 @@ def checked_gaps(
 def bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
     """Return the sharpest bounds on decision time and regret that we can prove.
 
-    They are about `UCB`, `ETC` and `ETCPrime`.
+    They are for `UCB` (except with the radius "looks"), `ETC` and `ETCPrime`; other designs raise
+    `InputError`.
 
     >>> import bascule as bs
     >>> promise = bounds(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=0.01), 1.0)
@@ -162,7 +163,8 @@ def bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
 def published_bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
     """Return the bounds of the paper's exact theorems, with their errors corrected.
 
-    They are about `UCB`, `ETC` and `ETCPrime`.
+    They are for `UCB`, `ETC` and `ETCPrime` with the paper's radii and without "mixture"; other
+    designs raise `InputError`.
 
     >>> import bascule as bs
     >>> promise = published_bounds(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=0.01), 1)

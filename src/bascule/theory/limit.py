@@ -17,11 +17,12 @@ from bascule.core.outcomes import Outcome
 def oracle_information(gap: float, sigma: float, error: float, failure: float = 0.0) -> float:
     """Return the least information that any rule needs on average, even one that knows the gap.
 
-    The information of two arms is `n_1 n_2 / (n_1 + n_2)`. A rule that declares a worse arm the
-    best with probability at most `error`, and at this gap fails to find the best arm with
-    probability `failure`, needs `2 sigma^2 kl(1 - failure, error) / gap^2` of it, however it splits
-    the units; `kl` is the relative entropy of two coins. That is `2 sigma^2 log(1 / error) / gap^2`
-    if it hardly ever fails.
+    `error` is one-sided and below 0.5. The information of two arms is `n_1 n_2 / (n_1 + n_2)`. A
+    rule that declares a worse arm the best with probability at most `error`, and at this gap fails
+    to find the best arm with probability `failure`, needs
+    `2 sigma^2 kl(1 - failure, error) / gap^2` of it, however it splits the units; `kl` is the
+    relative entropy of two coins. That is `2 sigma^2 log(1 / error) / gap^2` if it hardly ever
+    fails.
 
     >>> round(oracle_information(gap=1.0, sigma=1.0, error=0.05), 2)
     5.99

@@ -26,7 +26,7 @@ class Day:
 
     `units` has the number of units of each arm whose outcomes count by then, and `means` the means
     of these outcomes. `decision` is the winner, or "no difference that matters", from the first day
-    that allows it; None before.
+    that allows it; None before. A log without times has a single day, whose `date` has no meaning.
     """
 
     date: str

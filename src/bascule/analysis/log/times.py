@@ -182,13 +182,12 @@ def _of_text(table: Any, column: str, field: str, *, zoned: bool = False) -> Tim
     short = row["latest"] < 100
     year_first = short and (row["years"] > 1 or row["least"] == row["widest"])
     if day_first == month_first or (day_first and year_first):
-        reason, known = "a day or a month first", (DAY_FIRST, MONTH_FIRST)
+        reason, known = "a day or a month first", [DAY_FIRST, MONTH_FIRST]
         if day_first:
             reason = "now a day, now a month first" if month_first else "a day or a year first"
+            known = known if month_first else [DAY_FIRST]
         if short:
-            known = (
-                (DAY_FIRST, YEAR_FIRST) if day_first and not month_first else (*known, YEAR_FIRST)
-            )
+            known.append(YEAR_FIRST)
         dates = (form.format(s=sign, y="%y" if short else "%Y") for form in known)
         forms = " or ".join(f"{date}{clock}" for date in dates)
         raise InputError(

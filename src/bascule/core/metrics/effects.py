@@ -41,7 +41,8 @@ class Effect:
     `error`, and so is the probability that `high` falls below it. The interval therefore contains
     the difference at all times with a probability of at least `level`, which is 1 - 2 `error`. Both
     ends are infinite while too little is known. `difference` is the present estimate, moved to the
-    nearest bound if earlier looks have ruled it out.
+    nearest bound if earlier looks have ruled it out. An arm without outcomes enters it with a mean
+    of 0; both ends are infinite then.
 
     >>> Effect("a", "b", 0.1, -0.1, 0.3, error=0.05, guarantee="proven").level
     0.9
@@ -208,8 +209,9 @@ class Contrast:
     `low` and `high` each fail with probability at most `error`, over the whole test, and so do
     `lift_low` and `lift_high` with `lift_error`. A lift of 0.1 is 10 % of the control's mean. The
     lift is None if the control's mean is not above 0. The bounds of the lift are infinite as long
-    as that mean may be 0. A lift below -100 %, which nonnegative outcomes cannot have, is None.
-    `unbiased` is the median-unbiased estimate of the difference after a decision, None before one.
+    as that mean may be 0. If outcomes cannot be negative, a lift below -100 % is None, and no bound
+    is below it. `unbiased` is the median-unbiased estimate of the difference after a decision, None
+    before one.
     """
 
     treatment: str

@@ -27,8 +27,8 @@ they count."""
 class Measure:
     """A unit's outcome: how the events of its conversion window are combined.
 
-    At the end of its window a unit is mature and counts. Durations are seconds, or text such as
-    "12h" or "7d".
+    At the end of its window a unit is mature and counts. Give a `window` or a `period`. Durations
+    are seconds, or text with s, m (minutes), h, d or w, such as "12h" or "7d".
 
     - `window`: how long events count, from the assignment of the unit on.
     - `aggregate`: how events are combined: "sum", "any" (1 if one is not 0), "mean" or "last".
@@ -89,7 +89,7 @@ class Measure:
             )
 
     def closes(self, arrived: float) -> float:
-        """Return when the window of a unit that arrived at `arrived` closes."""
+        """Return when the window of a unit that arrived at `arrived` closes, in seconds."""
         if self.window is None:
             raise invalid(
                 "period is given: periods follow each other and have no end; give a window"
@@ -97,7 +97,7 @@ class Measure:
         return arrived + float(self.window)
 
     def matures(self, arrived: float) -> float:
-        """Return when the outcome of a unit that arrived at `arrived` is final."""
+        """Return when the outcome of a unit that arrived at `arrived` is final, in seconds."""
         return self.closes(arrived) + float(self.grace)
 
     @property
@@ -130,6 +130,9 @@ class Measure:
 
     def outcome_of(self, values: Sequence[float]) -> float:
         """Return the aggregate of events, given in the order of their times.
+
+        Without events it is `missing`, or 0 if that is "exclude" or not given: a unit that is
+        excluded has no outcome, whatever this returns.
 
         >>> measure = Measure("7d", "last", missing=-1)
         >>> measure.outcome_of([3, 5]), measure.outcome_of([])

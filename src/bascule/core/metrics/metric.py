@@ -48,7 +48,8 @@ class Metric(Declared):
     - `outcome`: the outcome model.
     - `goal`: with "decrease" lower values are better.
     - `role`: "guardrail", or "secondary", which is shown only.
-    - `margin`: for a guardrail: how much worse than the control an arm may be, in outcome units.
+    - `margin`: how much worse than the control an arm may be, in outcome units and above 0; a
+      guardrail needs it, and a secondary metric has none.
     - `error`: for a guardrail: bound on the probability that an arm is shipped that is worse by the
       margin or more. For a secondary metric 0.05 gives 95 % intervals.
     - `measure`: how a unit's events become its outcome; needed if the design has a measure.

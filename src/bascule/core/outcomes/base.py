@@ -69,10 +69,13 @@ class Outcome(Declared, Limits, ABC):
     """Unit in which regret is counted."""
 
     example: ClassVar[str]
-    """How the model is written in Python, for messages: `Gaussian(sigma)`."""
+    """How the model is written in Python, for messages: `Gaussian(sigma)`. If not given, it is the
+    name of the class with parentheses."""
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
+        if not hasattr(cls, "example"):
+            cls.example = f"{cls.__name__}()"
         if cls.recurring:
             cls.lacks = LACKED_BY_RECURRING
         elif not {*OF_RECURRING} <= {*cls.lacks}:
@@ -81,7 +84,7 @@ class Outcome(Declared, Limits, ABC):
 
     @classmethod
     def supports(cls, feature: str) -> bool:
-        """Return whether the model supports an option or a use.
+        """Return whether the model supports an option or a use; it does unless `lacks` names it.
 
         >>> import bascule as bs
         >>> bs.Bernoulli.supports("window"), bs.Recurrent.supports("window")

@@ -115,7 +115,7 @@ class Normal(NoiseModel):
 
 @dataclass(frozen=True, slots=True)
 class StudentT(NoiseModel):
-    """Heavy tails: Student's t with `df` degrees of freedom and standard deviation `sigma`.
+    """Heavy tails: Student's t with `df` > 2 degrees of freedom and standard deviation `sigma`.
 
     >>> StudentT(3.0, sigma=2.0).words
     'heavy tails, t with 3 degrees of freedom and sigma 2'
@@ -215,7 +215,7 @@ class Beta(NoiseModel):
 class Discrete(NoiseModel):
     """Outcomes that take one of a few `values`, with a list of `weights` for each arm.
 
-    The means of the arms follow from the values and weights.
+    The means of the arms follow from the values and weights. Weights need not add up to 1.
 
     >>> Discrete([0, 10, 50], [[0.90, 0.08, 0.02], [0.88, 0.10, 0.02]]).means
     (1.8, 2.0)

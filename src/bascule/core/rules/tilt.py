@@ -62,16 +62,18 @@ class Tilt(Rule):
     With an `effect` and a `power` (or a `reach`) the test has an information horizon, at which it
     ends, and its error is spent up to the horizon instead of over an endless test.
 
-    - `tilt`: units of the leader for each unit of another arm, once the evidence is strong.
-    - `effect`: the difference that the test is to find, in outcome units. The test decides sooner
-      for differences near it, and its error holds for all.
+    - `tilt`: units of the leader for each unit of another arm, once the evidence is strong; 1 is an
+      even split.
+    - `effect`: the difference that the test is to find, in outcome units, and above 0 whatever the
+      goal. The test decides sooner for differences near it, and its error holds for all.
     - `batch`: units of each challenger that are assigned at once.
     - `power`: the minimum probability that an arm that is better than every other by `effect` wins
       by the horizon.
     - `baseline`: the mean of 0/1 outcomes without the effect. With a horizon it is only a first
-      guess, which the outcomes correct; without one it fixes the size of the bets.
-    - `guarantee`: "gaussian" assumes that outcomes with a known spread are normal. The default is
-      proven, or asymptotic if the spread is estimated.
+      guess, which the outcomes correct. Without one it fixes the size of the bets, and 0/1 outcomes
+      with an `effect` need it.
+    - `guarantee`: with a horizon only: "gaussian" assumes that outcomes with a known spread are
+      normal. The default is proven, or asymptotic if the spread is estimated.
     - `reach`: another way to set the horizon, instead of `power`: the test ends when `effect` is as
       large as `reach` standard errors of the estimated difference.
     - `futility`: the test ends undecided once the probability of finding `effect` by the horizon
@@ -80,7 +82,7 @@ class Tilt(Rule):
     - `early_signals`: the next block also uses events of units whose windows are open, which
       saves cost if conversions take equally long in every arm. With "auto" the tilt is at most 3
       until matured units show that the delays are alike, and signals are not used if they differ;
-      "always" does not check. Decisions use matured outcomes only.
+      "always" does not check; if not given, they are not used. Decisions use matured outcomes only.
 
     >>> Tilt(3).label, Tilt(3, effect=0.1, power=0.9).label
     ('Tilt_3', 'Tilt_3, effect 0.1, power 0.9')

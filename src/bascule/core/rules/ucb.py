@@ -63,13 +63,13 @@ def decide_rounds(state: FloatArray, arms: int, sigma: float, threshold: float) 
 class UCB(Rule):
     """UCB_alpha: small `alpha` costs less regret, large `alpha` decides sooner.
 
-    - `alpha`: the knob, from 1 on.
+    - `alpha`: the knob, at least 1; with 1 a design needs `max_units`.
     - `radius`: the radius of the intervals that allocate and decide. "paper" is that of the paper.
       "mixture" (a normal mixture) decides sooner and costs less at the same proven error. For
       `Recurrent` outcomes there are two more: "alternative" is the paper's other radius, and
       "looks" decides at planned stages only.
     - `stop`: "mixture" decides by a normal mixture instead of by the intervals.
-    - `growth`: the ratio of the times of two consecutive planned stages of "looks".
+    - `growth`: for "looks" only: the ratio of the times of two consecutive planned stages.
 
     >>> UCB(2).label
     'UCB_2'

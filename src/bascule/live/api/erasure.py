@@ -120,6 +120,8 @@ class ErasableStore(StoreContext):
         times are deleted, and its outcomes are reduced to the values with which it counts, so that
         statistics and decisions stay and can be verified. Recurring outcomes are all kept, with
         their times. On SQLite the deleted data is overwritten in the file.
+
+        A unit that no experiment has raises `InputError` of the kind "not_found".
         """
         named = checked_unit(unit)
         with self.reading() as connection:

@@ -43,6 +43,9 @@ MOST_POINTS = 400
 class Experiment(ExperimentUnits):
     """A live test in a store: created by `Store.create`, and found again by `Store.get`.
 
+    Its `name` is an attribute. A call that the present phase rules out, such as `pause` for a test
+    that is not running or `release` before a decision, raises `InputError` of the kind "conflict".
+
     >>> import bascule as bs
     >>> store = bs.open(":memory:")
     >>> week = bs.Measure("7d", "any")  # 1 if there is an event within a week, else 0
@@ -204,6 +207,8 @@ class Experiment(ExperimentUnits):
     def stop(self, to: str | None = None) -> None:
         """End the test by hand, for good; outcomes count no more.
 
+        A test that was stopped without `to` can be stopped once more with it.
+
         With `to`, everyone is served this arm from now on, also those who were assigned another,
         except units that a targeting rule or a holdout keeps out. Without it, enrolled units keep
         their arms.
@@ -236,8 +241,9 @@ class Experiment(ExperimentUnits):
     def drop_arm(self, arm: str, to: str | None = None) -> None:
         """Drop an arm from the test for good; nothing is claimed about it any more.
 
-        Its users are served the arm `to`, or the control, at once in this program and within a
-        second in all others. Their outcomes stay with the arm that they were assigned.
+        At least two arms must remain. Its users are served the arm `to`, at once in this program
+        and within a second in all others; if `to` is not given, the control, or the first remaining
+        arm if the control is dropped. Their outcomes stay with the arm that they were assigned.
 
         From the first drop on, all pairs are judged more strictly, and arms that are not beaten at
         the stricter level come back (docs/research/ends.md).

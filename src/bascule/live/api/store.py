@@ -86,10 +86,12 @@ class Store(ErasableStore):
     ) -> Experiment:
         """Create an experiment and return it; it runs at once unless `start` is false.
 
-        `design` may also be plain data, or the path of a design file. `measure` or `reports`
-        complete a design that has neither, such as that of a plan. `audience` says which units get
-        in; all of them if it is not given. `values` gives every arm a value for programs: all true
-        or false, all numbers, all texts or all objects. `description` says what it is about.
+        `name` has 1 to 100 letters of ASCII, digits, dots, dashes and underscores. `design` may
+        also be plain data, or the path of a design file. A live test needs a `measure` or
+        `reports`, which complete a design that has neither, such as that of a plan. `audience` says
+        which units get in; all of them if it is not given. `values` is a mapping that gives every
+        arm a value for programs: all true or false, all numbers, all texts or all objects.
+        `description` says what it is about.
         """
         check_name(name)
         design = read_design(design, measure, reports)

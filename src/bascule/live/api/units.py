@@ -321,9 +321,11 @@ class ExperimentUnits(Handle):
         *,
         metric: str | None = None,
     ) -> Receipt:
-        """Record an outcome, and return a receipt that says whether it counts, and if not, why.
+        """Record an outcome, and return a receipt that says whether it is accepted.
 
-        The receipt says whether the outcome counts: one that does not count raises no error.
+        An outcome that is not accepted raises no error: the receipt has the reason. After a
+        decision, outcomes are still accepted, but they do not change the statistics, except with
+        `measure_on` those of units that were enrolled before.
 
         - `unit`: the unit's name. It may be None if an earlier outcome with this id has named it.
         - `value`: a number, or (numerator, denominator) for a ratio.

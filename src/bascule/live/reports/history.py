@@ -24,7 +24,9 @@ class HistoryPoint:
     """A point of a test's history, after `matured` units have counted.
 
     With recurring outcomes, `matured` is the number of closed stages. `means` and `units` are those
-    of each arm; a mean is None before the arm's first outcome. `time` is in ISO 8601.
+    of each arm; a mean is None before the arm's first outcome. With rules in blocks, these and the
+    `effects` are those of the complete blocks, so that `units` may add up to less than `matured`.
+    `time` is in ISO 8601.
     """
 
     time: str

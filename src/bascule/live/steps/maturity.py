@@ -84,7 +84,7 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Whether an outcome counts, and if not, why; excluded outcomes can be listed.
+    """Whether an outcome is accepted, and if not, why; excluded outcomes can be listed.
 
     `bool(receipt)` is `accepted`. The reasons are
 
@@ -98,7 +98,8 @@ class Receipt:
     - "over": the test has ended;
     - "unknown metric": the design has no metric of this name.
 
-    With "clipped" (beyond the limits) and "not exposed" the outcome counts.
+    With "clipped" (beyond the limits) and "not exposed" (recorded over HTTP with `"exposed":
+    false`, because the unit did not see its arm) the outcome counts.
 
     >>> bool(Receipt(True)), bool(Receipt(False, "late"))
     (True, False)

@@ -80,7 +80,7 @@ class PlanFields(Declared):
     """Difference of a new arm from the baseline, in outcome units or as text such as "10%"; with
     the goal "decrease" an improvement is below 0, as "-20%". A list has a lift for each arm after
     the first. A single lift is that of the second arm, or of all new arms if it makes them worse.
-    If it is None, 0/1 outcomes improve by 20 %."""
+    If it is None, 0/1 outcomes improve by 20 %; other outcomes need it."""
     arms: Annotated[
         int | Sequence[str] | None,
         Option(
@@ -90,7 +90,7 @@ class PlanFields(Declared):
             unset="2",
         ),
     ] = None
-    """Number of arms, or their names."""
+    """Number of arms, or their names; None for "control" and "variant"."""
     units_per_day: Annotated[
         float,
         Option(

@@ -28,8 +28,9 @@ class Sample:
 
     `mean` and `sigma` are those of the units' averages. `sigma_unit` and `sigma_noise` are the
     standard deviations between units and within a unit; `sigma_noise` is nan if no unit has two
-    outcomes. `cap` is the amount to which larger outcomes were reduced, None for no cap, and
-    `above_cap` the share of outcomes that were larger.
+    outcomes. `low` and `high` are the smallest and the largest outcome. `cap` is the amount to
+    which larger outcomes were reduced, None for no cap, and `above_cap` the share of outcomes that
+    were larger.
     """
 
     outcomes: int
@@ -58,6 +59,8 @@ class Sample:
         cap: float | str | None = None,
     ) -> Sample:
         """Create a sample from a list of values; without `units` each value has a unit of its own.
+
+        It needs at least 10 outcomes, of 2 units or more.
 
         With a `cap`, a number or a quantile such as "99%", larger outcomes count as the cap.
 

@@ -207,9 +207,10 @@ def frontier(
     - `means`: the mean of each arm.
     - `outcome`: the outcome model; or a design, whose rule is compared with the others, with its
       outcome model and error.
-    - `error`: the probability, at most, that a worse arm wins; 0.05 if not given. With `sides=2` it
-      is the false positive rate, as in `Design`. A design as `outcome` has its own error.
-    - `sides`: 1 or 2; unlike in `Design`, the default is 1.
+    - `error`: bound on the probability that a worse arm wins, one-sided unlike in `Design`; 0.05 if
+      not given. With `sides=2` it is the false positive rate, as in `Design`. A design as `outcome`
+      has its own error.
+    - `sides`: 1, the default, or 2.
     - `effect`: a difference to find; if given, tilted blocks that are planned for it take part too.
     - `alphas`, `tilts`: the settings of UCB and of tilted blocks.
     - `rules`: names of families of rules, and further rules to compare. The families are

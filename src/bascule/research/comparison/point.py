@@ -23,10 +23,10 @@ STRENGTHS: tuple[Guarantee, ...] = (STATED, "as published", "asymptotic", "gauss
 class Point:
     """The result of one rule: its regret, decision time, information and errors.
 
-    `information` is that of the best arm and its nearest rival at the decision, as a multiple of
-    the least that any rule needs, and `wrong` the number of runs with a wrong decision.
-    `dominated_by` has the labels of the rules that both cost less and decide sooner, efficient
-    ones first.
+    `family` is the name of its family, as in `Frontier.of`. `information` is that of the best arm
+    and its nearest rival at the decision, as a multiple of the least that any rule needs, and
+    `wrong` the number of runs with a wrong decision. `dominated_by` has the labels of the rules
+    that both cost less and decide sooner, efficient ones first.
     """
 
     design: Design

@@ -38,8 +38,9 @@ from bascule.research.static.thresholds import (
 class Look:
     """The state of a test on a static population at one stage.
 
-    `difference` is the leader's mean minus that of its nearest rival. `threshold` is what this
-    difference has to reach; it is infinite at a stage at which the test does not look.
+    `leader` and `rival` are the numbers of arms, counted from 0. `difference` is the leader's mean
+    minus that of its nearest rival. `threshold` is what this difference has to reach; it is
+    infinite at a stage at which the test does not look. `error` is one-sided.
     """
 
     stage: int

@@ -52,7 +52,10 @@ LAST_STAGE = 10**9
 class Static(Rule):
     """A static population: `population` units, which all give an outcome at every stage.
 
-    - `population`: the number of units in all, split evenly, or the number in each arm.
+    The outcome model is `Recurrent`.
+
+    - `population`: the number of units in all, split evenly, or the number in each arm; it must be
+      given.
     - `horizon`: the last stage.
     - `stop`: "horizon", the default with a horizon, looks once, at the last stage. The others look
       at every stage, with or without a horizon: "intervals", the default without one, is the

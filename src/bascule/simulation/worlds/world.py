@@ -198,7 +198,9 @@ class World:
     """The conditions of a simulated test; a world of means alone is what a design assumes.
 
     - `means`: the mean of each arm, unless they follow from the noise.
-    - `noise`: the distribution of outcomes; that of the design's outcome model if not given.
+    - `noise`: the distribution of outcomes. If not given, it follows from the outcome model:
+      `Beta(4)` within its limits, else normal with its spread, which `Numeric` and `Ratio` then
+      have to state.
     - `trend`: a movement that all arms share.
     - `change`: a change of the mean of one arm.
     - `batch`: outcomes are reported each time that this many units have been assigned.
@@ -281,7 +283,7 @@ class World:
         return tuple(changed)
 
     def at(self, units: int) -> tuple[float, ...]:
-        """Return the means, without the trend, at the last of the first `units` units.
+        """Return the means, without the trend, of unit number `units`, counted from 1.
 
         >>> World([0, 1], change=Change(0, by=2, at=10)).at(10)
         (0.0, 1.0)

@@ -37,8 +37,9 @@ def predict(
 
     0/1 outcomes need `best`, the mean of the best arm, or else `noise`. Outcomes within limits need
     `noise`, their actual standard deviation, and so do those with an estimated spread, unless the
-    model states it. With a `cap` the test ends after at most that many units, and gaps may be 0.
-    A design that has to be simulated raises `NoPredictionError`, which is an `InputError`.
+    model states it. With a `cap` the test ends after at most that many units, and gaps may be 0;
+    the `max_units` of the design is not used. A design that has to be simulated raises
+    `InputError`.
 
     >>> import bascule as bs
     >>> expected = predict(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), sides=1), 0.1)
@@ -73,7 +74,8 @@ def mean_path(design: Design, gaps: float | Sequence[float]) -> Prediction:
     """Predict a test of a rule of the paper as if every mean were observed without noise.
 
     With recurring outcomes it is right within a factor of three. It assumes that units have given
-    as few outcomes as possible, and that each planned look is the first one.
+    as few outcomes as possible, and that each planned look is the first one. Other rules raise
+    `InputError`.
 
     >>> import bascule as bs, math
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=math.exp(-20))

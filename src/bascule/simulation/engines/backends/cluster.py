@@ -35,7 +35,14 @@ def use_executor(executor: Executor | None) -> Iterator[None]:
     """Play all simulations inside a `with` block on the workers of an executor.
 
     It also applies to functions that simulate on their own: `plan`, `frontier`, `audit` and the
-    paper's figures.
+    paper's figures. With None, the threads of this program play them.
+
+    >>> import bascule as bs
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
+    >>> with ThreadPoolExecutor(2) as executor, use_executor(executor):
+    ...     bs.simulate(design, [0, 1], runs=10).runs
+    10
     """
     before = _EXECUTOR.set(executor)
     try:

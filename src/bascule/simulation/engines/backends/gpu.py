@@ -41,7 +41,14 @@ _DEVICE: ContextVar[Device] = ContextVar("device", default="cpu")
 
 @contextmanager
 def use_device(device: Device) -> Iterator[None]:
-    """Play all simulations inside a `with` block on a device, "cpu" or "cuda"."""
+    """Play all simulations inside a `with` block on a device, "cpu" or "cuda".
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
+    >>> with use_device("cpu"):
+    ...     bs.simulate(design, [0, 1], runs=10).runs
+    10
+    """
     checks.choice("device", device, get_args(Device))
     before = _DEVICE.set(device)
     try:
