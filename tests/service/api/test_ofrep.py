@@ -101,6 +101,13 @@ def test_a_request_that_cannot_be_read_says_why(
         assert answer.headers["content-type"] == "application/json"
 
 
+def test_a_context_that_is_too_large_for_rules_is_refused(admin: httpx.Client, name: str) -> None:
+    for path in (f"{FLAGS}/{name}", FLAGS):
+        answer = admin.post(path, json=about("u", groups=[*range(2000)]))
+        assert (answer.status_code, answer.json()["errorCode"]) == (400, "INVALID_CONTEXT")
+        assert "may have at most" in answer.json()["errorDetails"]
+
+
 def test_refusals_have_the_shape_of_the_protocol(admin: httpx.Client, service: Service) -> None:
     missing = admin.post(f"{FLAGS}/none", json=about("u"))
     assert (missing.status_code, missing.json()["errorCode"]) == (404, "FLAG_NOT_FOUND")
@@ -130,7 +137,27 @@ def test_a_test_that_takes_nobody_gives_new_units_the_control_and_is_disabled(
     for unit in ("known", "new"):
         flag = admin.post(f"{FLAGS}/{name}", json=about(unit)).json()
         assert (flag["value"], flag["reason"]) == ("green", "STATIC")
-    assert admin.post(FLAGS, json=about("known")).json()["flags"][-1]["value"] == "green"
+        # Whoever asks for all flags gets the same, although nobody is enrolled.
+        assert flag in admin.post(FLAGS, json=about(unit)).json()["flags"]
+
+
+def test_all_flags_have_the_arm_of_a_stopped_test_for_those_in_its_audience(
+    admin: httpx.Client,
+) -> None:
+    audience = {"where": {"==": [{"var": "country"}, "FR"]}}
+    test = {"name": "les-bleus", "design": DESIGN, "audience": audience}
+    assert admin.post("/v1/experiments", json=test).status_code == 201
+    admin.post("/v1/experiments/les-bleus/stop", json={"to": "green"})
+
+    def flags(**attributes: str) -> list[dict[str, Any]]:
+        every = admin.post(FLAGS, json=about("someone", **attributes)).json()["flags"]
+        return [flag for flag in every if flag["key"] == "les-bleus"]
+
+    inside, outside = about("someone", country="FR"), about("someone", country="DE")
+    assert flags(country="FR") == [admin.post(f"{FLAGS}/les-bleus", json=inside).json()]
+    assert flags(country="FR")[0]["value"] == "green"
+    assert admin.post(f"{FLAGS}/les-bleus", json=outside).json()["value"] == "control"
+    assert flags(country="DE") == []
 
 
 def test_users_of_a_dropped_arm_get_another_one_at_once(admin: httpx.Client) -> None:

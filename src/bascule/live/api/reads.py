@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from bascule.core.design import Design
+from bascule.core.enrolment.targeting import Context, checked_context
 from bascule.live.api.experiment import Experiment
 from bascule.live.api.store import Store
 from bascule.live.reports.status import Status, status_of
@@ -22,6 +23,7 @@ from bascule.live.storage.records import alarms_by_test
 from bascule.live.storage.state import Phase
 from bascule.live.storage.state_json import DAMAGE
 from bascule.live.storage.statements import fetch
+from bascule.live.transactions.enrol import outside_stopped
 from bascule.live.transactions.settle import is_settled
 
 # CROSS JOIN makes SQLite read the tables in this order, and find the unit by an index.
@@ -142,12 +144,14 @@ def readable_statuses(tests: Iterable[Experiment]) -> tuple[list[Status], dict[s
 
 
 def evaluations_of_unit(
-    store: Store, summaries: Iterable[Summary], unit: str
+    store: Store, summaries: Iterable[Summary], unit: str, context: Context | None = None
 ) -> dict[int, Evaluation]:
-    """Return the evaluation of a unit in each experiment in which it has an arm, by number.
+    """Return the evaluations of a unit that assignment would give it without enrolling it.
 
-    Only the experiments of `summaries` are included.
+    They are given by the number of the experiment, for experiments of `summaries` in which the unit
+    has an arm, and for those that were stopped and in which everyone gets one arm.
     """
+    checked_context(context or {})
     by_number = {summary.test.id: summary for summary in summaries}
     with store.reading() as connection:
         # A linked name has the arm of the name it is linked to, even if it had another before.
@@ -159,4 +163,8 @@ def evaluations_of_unit(
                 units = Rows(connection, number)
                 identity = units.identify([unit], names)[unit]
                 rows += [(number, arm) for arm in units.find_arms([identity]).values()]
-    return {number: by_number[number].served[arm] for number, arm in rows if number in by_number}
+    stopped = [summary.loaded for summary in by_number.values() if summary.state == "stopped"]
+    outside = {loaded.id: outside_stopped(loaded, unit, context) for loaded in stopped}
+    everyones = {number: shown for number, shown in outside.items() if shown.reason == "STATIC"}
+    own = {number: by_number[number].served[arm] for number, arm in rows if number in by_number}
+    return everyones | own

@@ -15,7 +15,8 @@ from bascule.live.control import ENROLLING, admission, for_next_block, places_le
 from bascule.live.steps.assignment import place
 from bascule.live.steps.serving import Evaluation, not_enrolled
 from bascule.live.storage.names import is_erased
-from bascule.live.storage.state import Control
+from bascule.live.storage.queries import Loaded
+from bascule.live.storage.state import Control, Phase
 from bascule.live.transactions.settle import is_settled, settle
 from bascule.live.transactions.unit_of_work import UnitOfWork
 
@@ -106,12 +107,23 @@ def _admitted(
     pairs = ((unit, context) for unit, context in asked if unit in among)
     admitted = admission(name, work.phase, audience or Audience(), places, terms.share, pairs)
     refused = {
-        unit: not_enrolling(name, work.phase)
-        if reason == "state"
-        else InputError(reason, WHY[reason])
-        for unit, reason in admitted.refused.items()
+        unit: _refusal(name, work.phase, reason) for unit, reason in admitted.refused.items()
     }
     return admitted.admitted, terms, refused
+
+
+def _refusal(name: str, phase: Phase, reason: str) -> InputError:
+    """Return the error that says why a unit is not admitted."""
+    return not_enrolling(name, phase) if reason == "state" else InputError(reason, WHY[reason])
+
+
+def outside_stopped(loaded: Loaded, unit: str, context: Context | None) -> Evaluation:
+    """Return the evaluation of a unit without an arm in an experiment that was stopped."""
+    audience, share = loaded.delivery.audience or Audience(), loaded.state.control.share
+    asked = [(unit, context)]
+    admitted = admission(loaded.name, "stopped", audience, (0, share), share, asked)
+    problem = _refusal(loaded.name, "stopped", admitted.refused[unit])
+    return not_enrolled(loaded.arms, loaded.design, loaded.phase, loaded.state, problem)
 
 
 def _outside(work: UnitOfWork, problem: InputError | None) -> Evaluation | InputError:

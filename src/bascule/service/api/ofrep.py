@@ -63,8 +63,7 @@ async def evaluate(request: Request) -> Response:
     except InputError as problem:
         if problem.kind == "not_found":
             raise Problem(404, f"there is no experiment {key!r:.100}") from None
-        code = "INVALID_CONTEXT" if problem.field in ("context", "covariates") else "GENERAL"
-        raise Problem(400, str(problem), code=code) from None
+        raise _refused(problem) from None
     return DataResponse(flag(entry, evaluation))
 
 
@@ -75,13 +74,20 @@ async def evaluate(request: Request) -> Response:
     openapi_extra={"parameters": [KNOWN], **body(models.EvaluationRequest)},
 )
 async def evaluate_all(request: Request) -> Response:
-    """Evaluate the flags of all tests in which the unit is already; enrol it in no others."""
+    """Evaluate all flags that need no enrolment: this call enrols nobody.
+
+    They are the flags of tests in which the unit has an arm, and of stopped tests in which everyone
+    gets one arm.
+    """
     caller = await client(request)
-    unit, _ = await _context(request)
+    unit, context = await _context(request)
     entries: list[Summary] = await request.app.state.directory.all()
     visible = [entry for entry in entries if caller.sees(entry.name)]
     state = request.app.state
-    known = await state.calls.short(evaluations_of_unit, state.store, visible, unit)
+    try:
+        known = await state.calls.short(evaluations_of_unit, state.store, visible, unit, context)
+    except InputError as problem:
+        raise _refused(problem) from None
     flags = [flag(entry, known[entry.test.id]) for entry in visible if entry.test.id in known]
     content = encode({"flags": flags, "metadata": {}})
     # The ETag is a hash of the answer itself, which often stays the same when its inputs change.
@@ -100,6 +106,11 @@ def flag(entry: Summary, evaluation: Evaluation) -> dict[str, Any]:
         "variant": evaluation.arm,
         "metadata": {"experiment": entry.name, "enrolled": evaluation.enrolled},
     }
+
+
+def _refused(problem: InputError) -> Problem:
+    code = "INVALID_CONTEXT" if problem.field in ("context", "covariates") else "GENERAL"
+    return Problem(400, str(problem), code=code)
 
 
 async def _context(request: Request) -> tuple[str, dict[str, Any]]:
