@@ -102,6 +102,12 @@ class Settings:
             )
         if self.oidc_issuer:
             self._check_oidc()
+        elif self.oidc_client or self.oidc_secret or self.oidc_viewers or self.oidc_admins:
+            raise InputError(
+                "oidc_issuer",
+                "the other settings of OIDC need the URL of the identity provider: give "
+                "--oidc-issuer https://accounts.example, or leave them out",
+            )
         if self.retention and seconds("retention", self.retention) <= 0.0:
             raise invalid(
                 f"retention must be above 0 (got {self.retention!r:.60}): it would erase every "

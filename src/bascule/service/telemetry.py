@@ -136,6 +136,8 @@ class Metrics:
         self.deliveries = counter(
             "bascule_webhook_deliveries", "Attempts to send a message, by result.", ["result"]
         )
+        # Without labels, so that it begins at 0: an alert would not see the first of a new series.
+        self.errors = counter("bascule_errors", "Answers of status 5xx, except those of /readyz.")
         self.stalls = counter("bascule_stalls", "Times the event loop was blocked for seconds.")
         self._seconds = Histogram(
             "bascule_request_seconds",

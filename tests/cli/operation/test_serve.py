@@ -52,4 +52,4 @@ def test_the_greeting_names_a_new_store_and_the_commands_that_work_on_it(
     assert (f"(new store, without tests: {tmp_path / 'my tests.db'})" in first) == is_new
     assert link.endswith("--store 'my tests.db'")
     assert "bascule key link --address http://127.0.0.1:" in link
-    assert "bascule key create --role client --store 'my tests.db'" in keys
+    assert "bascule key create --role admin --store 'my tests.db'" in keys

@@ -36,6 +36,7 @@ def test_operation_says_whether_it_works(admin: httpx.Client, name: str) -> None
     told = admin.get("/metrics").text
     assert 'bascule_experiments{state="running"}' in told
     assert 'bascule_requests_total{method="GET",route="/healthz",status="200"}' in told
+    assert "bascule_errors_total 0.0" in told
     assert name not in told
 
 

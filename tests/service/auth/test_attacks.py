@@ -98,6 +98,8 @@ def test_arms_have_values_of_limited_length(admin: httpx.Client) -> None:
             "host": "0.0.0.0",
         },
         {"url": "tests.example"},
+        {"oidc_viewers": ("@a.example",)},
+        {"oidc_client": "c"},
     ],
 )
 def test_settings_that_would_not_be_safe_are_refused(given: dict[str, Any]) -> None:

@@ -284,6 +284,16 @@ def test_a_form_that_cannot_be_used_says_why_beside_the_field(service: Service, 
         assert "Name must be" not in browser.get("/new/plan", params={**asked, "name": "c"}).text
 
 
+def test_an_admin_whose_key_is_limited_is_told_which_tests_it_may_create(service: Service) -> None:
+    key = create_key(service.store, "admin", ["of-the-key"])
+    with signed_in(service, key=key) as browser:
+        given = {"csrf_token": token(browser), "arms": "a\nb", "lift": "30%", "name": "another"}
+        answer = browser.post("/new", data=given)
+    assert answer.status_code == 422
+    assert "Name must be one that your key is for, of-the-key" in answer.text
+    assert 'value="another"' in answer.text
+
+
 def test_a_test_is_created_from_the_plan_on_the_screen_only(service: Service) -> None:
     typed = {"arms": "grün\nb", "lift": "30%", "name": "on-the-screen"}
     with signed_in(service) as browser:

@@ -72,6 +72,8 @@ def test_a_locked_store_is_503_with_retry_after_and_a_line_in_the_log(
             assert "store is slow" in said
             assert "store did not answer" in said
             assert caller.get("/healthz").status_code == 200
+            # The answer of /readyz is no error: a probe asks for it again and again.
+            assert "bascule_errors_total 4.0" in caller.get("/metrics").text
     finally:
         service.close()
 

@@ -153,5 +153,5 @@ def _greet(store: Store, address: str, location: str, is_new: bool, *, is_open: 
         may = "every program on this machine may use the API" if is_open else "programs need one"
         typer.echo(
             f"there are no keys: {may}; create one with "
-            f"bascule key create --role client --store {shown_location(location)}"
+            f"bascule key create --role admin --store {shown_location(location)}"
         )

@@ -14,10 +14,9 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from markupsafe import escape
 
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, invalid
 from bascule.service.api.calls import change, renders_of
 from bascule.service.auth import access, oidc
-from bascule.service.auth.access import allow
 from bascule.service.auth.keys import Caller
 from bascule.service.page.api_page import calls
 from bascule.service.page.changes import ask, make
@@ -218,10 +217,14 @@ async def create(request: Request, caller: Changer) -> Response:
     form, token = Form.read(fields), fields.get("token", "")
     creations: Creations = request.app.state.creations
     name = form["name"].strip()
-    allow(caller, name)
     if token in creations.names:
         return RedirectResponse(f"/tests/{creations.names[token]}", 303)
     planned = await _answer(request, caller, form, tried=True, shown=fields.get("shown", ""))
+    if not caller.sees(name):
+        own = ", ".join(caller.experiments or ())
+        refused = invalid(f"name must be one that your key is for, {own} (got {name!r:.60})")
+        words = {**problem_words({"name": refused}), **planned.problems}
+        planned = replace(planned, problems=words)
     if planned.problems or planned.design is None:
         return _form_page(caller, form, planned, 422, tried=True)
     options = {

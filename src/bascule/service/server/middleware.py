@@ -199,6 +199,8 @@ class RequestMiddleware:
         answers, times = self._metrics.of_answers(method, path, status)
         answers.inc()
         times.observe(seconds)
+        if status >= 500 and path != "/readyz":
+            self._metrics.errors.inc()
         changes = method not in ("GET", "HEAD", "OPTIONS") and not path.endswith(
             ("/assign", "/outcomes")
         )

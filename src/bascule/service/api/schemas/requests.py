@@ -26,7 +26,14 @@ from bascule.core.metrics.metric import Goal, Metric
 from bascule.core.options import NUMBERS, Option, Options
 from bascule.core.outcomes import Outcome
 from bascule.core.rules import Rule
-from bascule.live.api import EARLIEST, LATEST, LONGEST_DESCRIPTION, checked_text, checked_unit
+from bascule.live.api import (
+    EARLIEST,
+    LATEST,
+    LONGEST_DESCRIPTION,
+    check_name,
+    checked_text,
+    checked_unit,
+)
 from bascule.planning.request.options import PLAN, Number
 
 NAME_PATTERN = r"^(?:\.{0,2}[A-Za-z0-9_-]|\.{3})[A-Za-z0-9._-]*$"
@@ -82,6 +89,14 @@ def _moment(at: object) -> float:
     return seconds
 
 
+def _test_name(name: object, _field: str) -> str:
+    check_name(name)
+    return str(name)
+
+
+TestName = Annotated[str, BeforeValidator(_by(_test_name)), WithJsonSchema(NAME_SCHEMA)]
+"""The name of an experiment."""
+
 TEXT_SCHEMA = {"type": "string", "minLength": 1, "maxLength": 500, "pattern": "^[^\u0000]*$"}
 
 NAME_OR_NUMBER = WithJsonSchema({"anyOf": [TEXT_SCHEMA, {"type": "integer"}]})
@@ -136,7 +151,7 @@ class NewExperiment(Model):
     `audience` says which units get in, and `values` has the value of each arm for programs.
     """
 
-    name: Annotated[str, Field(pattern=NAME_PATTERN, max_length=100, examples=["checkout-button"])]
+    name: Annotated[TestName, Field(examples=["checkout-button"])]
     design: Design = Field(
         examples=[
             {
