@@ -159,7 +159,7 @@ def test_settings_that_would_let_in_everyone_are_refused() -> None:
         Settings(**whole)  # type: ignore[arg-type]
     with pytest.raises(bs.InputError, match="say who may sign in"):
         Settings(**whole, oidc_viewers=("shop.example",))  # type: ignore[arg-type]
-    with pytest.raises(bs.InputError, match="an issuer is as in https"):
+    with pytest.raises(bs.InputError, match="an issuer must be an HTTPS URL"):
         Settings(oidc_issuer="http://accounts.example", oidc_client="x", oidc_viewers=("@a.b",))
 
 
