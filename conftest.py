@@ -28,6 +28,8 @@ import pytest
 from sybil import Document, Example, Sybil
 from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser
 
+from bascule.core.outcomes import OUTCOMES
+from bascule.core.rules import RULES
 from bascule.live.steps import assignment
 
 ROOT = Path(__file__).parent
@@ -129,6 +131,14 @@ PAGES = Sybil(
 )
 
 
+def forget_foreign_classes() -> None:
+    """Unregister the rules and outcome models of a page: other tests list all that there are."""
+    for registry in (RULES, OUTCOMES):
+        for kind, cls in [*registry.classes.items()]:
+            if not cls.__module__.startswith("bascule."):
+                registry.forget(kind)
+
+
 class Page(pytest.Item):
     """One page and all of its blocks."""
 
@@ -136,8 +146,11 @@ class Page(pytest.Item):
         """Evaluate the blocks in order, in a folder made for the page."""
         document: Document = PAGES.parse(self.path)
         with tempfile.TemporaryDirectory() as folder, chdir(folder):
-            for example in document.examples():
-                example.evaluate()
+            try:
+                for example in document.examples():
+                    example.evaluate()
+            finally:
+                forget_foreign_classes()
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> str:  # type: ignore[override]
         """What went wrong and in which line, without the machinery in between."""
