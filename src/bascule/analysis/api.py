@@ -68,8 +68,9 @@ def analyze(
     arm
         Column with the arm that the unit got.
     time
-        Column with the time of the row. Times without a zone are UTC, as are the days; a column has
-        either.
+        Column with the time of the row: dates or times, seconds since 1970-01-01 or parts of them,
+        or numbers of days. Times without a zone are taken for UTC; a column must not mix times with
+        and without one. Days are those of UTC.
     metrics
         Guardrails and secondary metrics, which are shown beside the first one. An arm is called
         ready to ship only if it is within the margin of every guardrail.
@@ -92,7 +93,8 @@ def analyze(
     assigned
         How units were assigned: probabilities, weights, clusters, blocks.
     until
-        Last day of the log that is used, or the time up to which it is used.
+        Last day of the log that is used, or the time up to which it is used. Where the log numbers
+        the days, they count from 1970-01-01: day 3 is "1970-01-04".
     looks
         1 if nobody looked into the log before its planned end: intervals are then the narrower ones
         of a fixed sample. With "now", outcomes that still grow are compared once, on the last day,

@@ -125,8 +125,8 @@ class Analysis(Reported):
     arms: tuple[ArmAnswer, ...]
     """Each arm with its units and mean."""
     effects: tuple[Effect, ...]
-    """Differences of pairs of arms, all with up to 20 arms: treatment minus control; of two
-    treatments the later minus the earlier one."""
+    """Differences of pairs of arms: treatment minus control, or the later treatment minus the
+    earlier one. With more than 20 arms only pairs with the control or the leader are listed."""
     decision: Decision | None
     """The decision; None while there is none."""
     decided: str | None

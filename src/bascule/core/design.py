@@ -96,7 +96,7 @@ class Design(DesignFields):
     - `decides`: with "guardrails" the first new arm within all margins is shipped, whatever the
       primary metric says.
     - `covariates`: numbers known of a unit before its assignment, by which outcomes are adjusted;
-      they need a rule in blocks such as `Tilt`.
+      they need a rule in blocks such as `Tilt`, and outcomes within limits, `Numeric` or `Ratio`.
 
     >>> import bascule as bs
     >>> design = bs.Design(arms=["control", "green"], outcome=bs.Gaussian(1), rule=bs.UCB(2))

@@ -45,7 +45,7 @@ def plan(
         The outcome model, or a whole `PlanRequest`; 0/1 outcomes if not given.
     baseline
         Mean of the first arm. If not given: that of the sample, else 5 % for 0/1 outcomes and 0 for
-        outcomes that may be negative.
+        models without limits (give the expected ratio of a `Ratio`). Others need it.
     lift
         Difference that the test should find: a number in outcome units, or text such as "20%" of
         the baseline. With the goal "decrease" an improvement is below 0, as "-20%". If not given,

@@ -97,6 +97,7 @@ class Rollout(Reported):
 
     design: Design
     ramp: TrafficSteps
+    """Pairs of a time in seconds and the share of the users who get a new version."""
     units_per_day: float
     deadline_days: float
     runs: int
@@ -168,8 +169,9 @@ def plan_rollout(
     metrics
         The guardrails, and secondary metrics.
     ramp
-        Pairs of a time since the start and the share of the users who get a new version, all new
-        versions together.
+        Pairs of a time since the start, in seconds or as "1d", and the share of the users who get a
+        new version, all new versions together. The first time is 0; times increase, and shares
+        never fall.
     units_per_day
         New units a day.
     deadline_days

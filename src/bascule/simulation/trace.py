@@ -69,7 +69,8 @@ class Step:
 def trace(design: Design, means: Sequence[float], seed: int = 0, run: int = 0) -> Iterator[Step]:
     """Yield each unit of run number `run` of `simulate` with this seed, until the run ends.
 
-    For `Recurrent` outcomes there is `bascule.simulation.trace_stages`.
+    A design with `metrics` is refused. For `Recurrent` outcomes there is
+    `bascule.simulation.trace_stages`.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)

@@ -337,9 +337,9 @@ def corollary(level: float) -> float:
 
 
 def delta_tilde(design: Design, *, by: Literal["peeling", "corollary"] = "peeling") -> float:
-    """Return the error that is proven for a design's nominal delta with a rule of the paper.
+    """Return the one-sided error that is proven for a design's nominal delta.
 
-    The proof is our "peeling", or the "corollary" of the paper.
+    The rule is one of the paper. The proof is our "peeling", or the "corollary" of the paper.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=6.0e-4)
@@ -355,6 +355,8 @@ def delta_tilde(design: Design, *, by: Literal["peeling", "corollary"] = "peelin
 
 def corollary_delta(error: float, design: Design) -> float:
     """Return the nominal delta for which the paper's corollary proves `error` for a design's rule.
+
+    `error` is one-sided; the error of the design is not used.
 
     >>> import bascule as bs
     >>> print(f"{corollary_delta(0.05, bs.Design(['a', 'b'], bs.Gaussian(1), bs.ETC())):.1e}")

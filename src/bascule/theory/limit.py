@@ -51,7 +51,8 @@ def least_regret(
 ) -> float:
     """Return the least regret of any rule that decides within `time` units on average.
 
-    `gaps` has a number for each arm but the best. The result is nan if no rule can decide as soon
+    `gaps` has a number for each arm but the best; `error` and `failure` are those of
+    `oracle_information`. The result is nan if no rule can decide as soon
     as that. With two arms it is `(D / 2) (T - sqrt(T^2 - 4 h T))`, where D is the gap, T the time
     and h the `oracle_information`.
 

@@ -103,7 +103,8 @@ class Audience:
 
     - `share`: the part of the traffic that may get in, by a hash of the unit.
     - `ramp`: a schedule of shares, pairs of a time since the start of the test and the share from
-      then on, as `[("0d", 0.05), ("1d", 0.5), ("3d", 1)]`.
+      then on, as `[("0d", 0.05), ("1d", 0.5), ("3d", 1)]`; nobody gets in before its first time. It
+      cannot be given together with `share`.
     - `where`: a JsonLogic rule on attributes of the context (docs/using/choose-who-gets-in.md), as
       `{"==": [{"var": "country"}, "FR"]}`.
     - `layer`: the part of a layer that the test has; tests of a layer share no units.

@@ -31,19 +31,21 @@ class Measure:
     are seconds, or text with s, m (minutes), h, d or w, such as "12h" or "7d".
 
     - `window`: how long events count, from the assignment of the unit on.
-    - `aggregate`: how events are combined: "sum", "any" (1 if one is not 0), "mean" or "last".
+    - `aggregate`: how events are combined: "sum", "any" (1 if one is not 0), "mean" or "last". 0/1
+      outcomes need "any" or "last", and each of their events is 0 or 1; a `Ratio` needs "sum".
     - `missing`: the outcome of a unit without events: a number, "zero", or for metrics other than
       the primary one "exclude", which leaves the unit out. The default is 0 for a sum and "any"; a
       mean and a last value have no default in live tests.
     - `grace`: how much later events may arrive, such as those of a nightly upload; units wait for
       this time.
-    - `period`: instead of a window, for recurring outcomes: each unit gives one number for every
+    - `period`: instead of a window, for `Recurrent` outcomes: each unit gives one number for every
       period since its assignment, `missing` if nothing happened.
     - `coverage`: where values can be missing, the share of an arm's units that must have one before
-      the arm can be shipped: 0.5 with "exclude", and 0.8 for a mean, a last value or another
-      `missing` than 0. If it is 0, missing values never delay a decision, even if there are few
-      values or their shares differ between the arms. A sum and "any" are 0 without events unless
-      `missing` says otherwise; then nothing is missing, and `coverage` is refused.
+      the arm can be shipped. The default is 0.5 with "exclude", and 0.8 for a mean, a last value or
+      a `missing` that is another number than 0. If it is 0, missing values never delay a decision,
+      even if there are few values or their shares differ between the arms. A sum and "any" are 0
+      without events unless `missing` says otherwise; then nothing is missing, and `coverage` is
+      refused.
 
     >>> Measure("7d", "any").window, Measure(period="1d").period
     (604800.0, 86400.0)
@@ -131,8 +133,8 @@ class Measure:
     def outcome_of(self, values: Sequence[float]) -> float:
         """Return the aggregate of events, given in the order of their times.
 
-        Without events it is `missing`, or 0 if that is "exclude" or not given: a unit that is
-        excluded has no outcome, whatever this returns.
+        Without events it is `missing`, or 0 if that is "exclude" or not given. (A unit that is
+        excluded has no outcome: ignore the 0.)
 
         >>> measure = Measure("7d", "last", missing=-1)
         >>> measure.outcome_of([3, 5]), measure.outcome_of([])

@@ -48,7 +48,7 @@ class Outcome(Declared, Limits, ABC):
     """Options and uses that the model does not support. Options are "window", "min_days",
     "whole_weeks", "measure_on", "metrics" and "covariate"; uses are "metric" (as another
     metric), "form" (on the dashboard), "analysis" (of logs), "tilt" (tilted blocks), "published
-    bounds" and "several outcomes"."""
+    bounds" and "several outcomes" (of one unit, as with `Recurrent`)."""
 
     most_units: ClassVar[int | None] = None
     """Maximum number of units of a simulated test; None for the limit of all simulations."""
@@ -104,8 +104,11 @@ class Outcome(Declared, Limits, ABC):
 
     @property
     def sigma(self) -> float:
-        """The sub-Gaussian spread, stated or from the limits; infinite without either."""
-        return math.inf
+        """The sub-Gaussian spread: half the width of the limits; infinite if there are none.
+
+        A model without limits may state another one.
+        """
+        return (self.high - self.low) / 2.0 if self.limited else math.inf
 
     @property
     def unit_spreads(self) -> tuple[float, float]:

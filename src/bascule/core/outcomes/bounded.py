@@ -46,11 +46,6 @@ class Bounded(Outcome):
             )
 
     @property
-    def sigma(self) -> float:
-        """Half the width of the limits, the sub-Gaussian spread of any outcome within them."""
-        return self.scale / 2
-
-    @property
     def words(self) -> str:
         """The model in a few words."""
         return f"outcomes between {self.low:g} and {self.high:g}"

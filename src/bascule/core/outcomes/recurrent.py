@@ -19,6 +19,9 @@ class Recurrent(Outcome):
     A unit has its own mean, drawn around that of its arm when it arrives; an outcome is this mean
     plus noise. Both are standard deviations, or sub-Gaussian proxies.
 
+    A live test of them needs `UCB` with the radius "mixture" or "looks", and a `Measure` with a
+    `period`; other rules can be simulated only.
+
     >>> Recurrent(sigma_unit=1.0, sigma_noise=3.0)
     Recurrent(sigma_unit=1.0, sigma_noise=3.0)
     """

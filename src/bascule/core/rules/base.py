@@ -162,7 +162,11 @@ class Rule(Declared, ABC):
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
     ) -> Calibration:
-        """Return the guarantee of a design with this rule, given one of `error` and `delta`."""
+        """Return the guarantee of a design with this rule, given one of `error` and `delta`.
+
+        `error` is one-sided: half of the `error` of a design with two sides. The one that is not
+        given is None.
+        """
 
     @abstractmethod
     def procedure(self, design: Setting) -> Procedure:

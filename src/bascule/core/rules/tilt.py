@@ -79,10 +79,11 @@ class Tilt(Rule):
     - `futility`: the test ends undecided once the probability of finding `effect` by the horizon
       is below this. That never increases the error.
     - `on_futility`: with "advise" a futile test goes on, and its status says so.
-    - `early_signals`: the next block also uses events of units whose windows are open, which
-      saves cost if conversions take equally long in every arm. With "auto" the tilt is at most 3
-      until matured units show that the delays are alike, and signals are not used if they differ;
-      "always" does not check; if not given, they are not used. Decisions use matured outcomes only.
+    - `early_signals`: for 0/1 outcomes: the next block also uses events of units whose windows are
+      open, which saves cost if conversions take equally long in every arm. With "auto" the tilt is
+      at most 3 until matured units show that the delays are alike, and signals are not used if they
+      differ; "always" does not check; if not given, they are not used. Decisions use matured
+      outcomes only.
 
     >>> Tilt(3).label, Tilt(3, effect=0.1, power=0.9).label
     ('Tilt_3', 'Tilt_3, effect 0.1, power 0.9')

@@ -207,7 +207,7 @@ class Experiment(ExperimentUnits):
     def stop(self, to: str | None = None) -> None:
         """End the test by hand, for good; outcomes count no more.
 
-        A test that was stopped without `to` can be stopped once more with it.
+        A test that is stopped already takes `to` again, which changes the arm for everyone.
 
         With `to`, everyone is served this arm from now on, also those who were assigned another,
         except units that a targeting rule or a holdout keeps out. Without it, enrolled units keep

@@ -106,7 +106,9 @@ class Calls(Handle):
         arm is dropped, or the test is stopped with an arm for everyone. After a decision, new units
         are enrolled with the winner (or the control if no difference matters) and do not count.
 
-        A unit is not enrolled if the test is paused, full or over, or if its audience excludes it.
+        `unit` is text of 1 to 500 characters, or a whole number, which is the same unit as its
+        text. A unit is not enrolled if the test is not running or is full, or if its audience
+        excludes it.
         It then gets the control; but the leader if enrolment is complete and the design has
         `overflow="leader"`, and the winner if a decided test was stopped. With `strict`, an
         `InputError` of the kind "conflict" is raised instead. `evaluate` also says why a unit gets
@@ -323,7 +325,8 @@ class ExperimentUnits(Handle):
     ) -> Receipt:
         """Record an outcome, and return a receipt that says whether it is accepted.
 
-        An outcome that is not accepted raises no error: the receipt has the reason. After a
+        An outcome that is not accepted raises no error: the receipt has the reason. Only a call
+        that is malformed raises `InputError`, such as an `at` without a time zone. After a
         decision, outcomes are still accepted, but they do not change the statistics, except with
         `measure_on` those of units that were enrolled before.
 
@@ -340,7 +343,8 @@ class ExperimentUnits(Handle):
         """Record many outcomes and return their receipts in order.
 
         An outcome is (unit, value), (unit, value, at), (unit, value, at, id) or (unit, value, at,
-        id, metric).
+        id, metric). All are checked first, then stored in transactions of at most 5,000. After a
+        `StoreError` the first ones may be stored: give ids, and repeat the call.
         """
         receipts: list[Receipt] = []
         for part in _parts(outcomes):

@@ -109,8 +109,8 @@ class Status(Reported):
     arms: tuple[ArmStatus, ...]
     """Each arm with its units, mean and interval."""
     effects: tuple[Effect, ...]
-    """Differences of pairs of arms, all with up to 20 arms: treatment minus control; of two
-    treatments the later minus the earlier one."""
+    """Differences of pairs of arms: treatment minus control, or the later treatment minus the
+    earlier one. With more than 20 arms only pairs with the control or the leader are listed."""
     contrasts: tuple[Contrast, ...]
     """Differences of each treatment minus the control, in outcome units and relative to the
     control's mean."""
@@ -146,7 +146,8 @@ class Status(Reported):
     rollout: RolloutStatus | None = None
     """The progress of a guarded rollout, in which the primary metric does not decide."""
     ended_by: EndReason | None = None
-    """Reason why the test ended without a winner."""
+    """Reason why the test ended without a winner, if its rule or its guardrails ended it; None at
+    `max_units` and at the deadline."""
     futile: bool = False
     """Whether the test is unlikely to find its effect by the horizon."""
     covariates: CovariateStatus | None = None

@@ -98,8 +98,9 @@ class Receipt:
     - "over": the test has ended;
     - "unknown metric": the design has no metric of this name.
 
-    With "clipped" (beyond the limits) and "not exposed" (recorded over HTTP with `"exposed":
-    false`, because the unit did not see its arm) the outcome counts.
+    With "not exposed" (recorded over HTTP with `"exposed": false`, because the unit did not see its
+    arm) the outcome counts. An outcome beyond the limits is accepted without a reason, counts as
+    the nearest limit, and is listed as "clipped" once its unit counts.
 
     >>> bool(Receipt(True)), bool(Receipt(False, "late"))
     (True, False)

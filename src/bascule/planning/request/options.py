@@ -63,7 +63,7 @@ class PlanFields(Declared):
             unset="that of the sample, or 5% of 0/1 outcomes",
         ),
     ] = BASELINE
-    """Mean of the first arm."""
+    """Mean of the first arm; 0.05 if not given, whatever the outcome model."""
     lift: Annotated[
         Lift | None,
         Option(
@@ -79,7 +79,8 @@ class PlanFields(Declared):
     ] = None
     """Difference of a new arm from the baseline, in outcome units or as text such as "10%"; with
     the goal "decrease" an improvement is below 0, as "-20%". A list has a lift for each arm after
-    the first. A single lift is that of the second arm, or of all new arms if it makes them worse.
+    the first. A single lift is that of the second arm, and all further arms are like the first one;
+    a single lift for the worse is that of all new arms.
     If it is None, 0/1 outcomes improve by 20 %; other outcomes need it."""
     arms: Annotated[
         int | Sequence[str] | None,
@@ -171,7 +172,7 @@ class PlanFields(Declared):
             metavar="DURATION",
         ),
     ] = None
-    """How often a steered test runs, in seconds or as "1d"."""
+    """How often a steered test runs, in seconds or as "1d"; needs `window`."""
     error: Annotated[float, replace(ERROR, limits=(0, 0.499))] = DEFAULT_ERROR
     """Maximum false positive rate; with `sides=1`, maximum probability that a worse arm wins."""
     goal: Annotated[Goal, GOAL] = "increase"

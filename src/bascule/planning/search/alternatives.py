@@ -41,8 +41,8 @@ STEEPEST, FLATTEST = -4.0, -1.0
 class Reach:
     """The lift, the deadline or the traffic that would suffice if only this one value were changed.
 
-    `lift` is in outcome units. A value is None if no change of this value would help, or if theory
-    cannot tell.
+    `lift` is in outcome units, without a sign. A value is None if no change of this value would
+    help, or if theory cannot tell.
     """
 
     lift: float | None

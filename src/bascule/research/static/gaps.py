@@ -37,8 +37,9 @@ def smallest_scale(design: Design) -> float:
 def smallest_gap(design: Design, stage: int | None = None) -> float:
     """Return the smallest gap that is proven to be decided rightly with probability 1 - error.
 
-    The decision is made by the given `stage`; if that is None, by the horizon or, in a test without
-    a horizon, at some stage.
+    The rule of the design is `Static`, and the error is one-sided. The decision is made by the
+    given `stage`; if that is None, by the horizon or, in a test without a horizon, at some stage.
+    The gap is infinite for a stage at which the test does not look.
 
     >>> import bascule as bs
     >>> from bascule.research import Static

@@ -199,8 +199,8 @@ class World:
 
     - `means`: the mean of each arm, unless they follow from the noise.
     - `noise`: the distribution of outcomes. If not given, it follows from the outcome model:
-      `Beta(4)` within its limits, else normal with its spread, which `Numeric` and `Ratio` then
-      have to state.
+      `Coin()` for 0/1 outcomes, `Beta(4)` within other limits, else normal with its spread, which
+      `Numeric` and `Ratio` then have to state.
     - `trend`: a movement that all arms share.
     - `change`: a change of the mean of one arm.
     - `batch`: outcomes are reported each time that this many units have been assigned.
