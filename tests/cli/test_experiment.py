@@ -157,6 +157,28 @@ def test_errors_and_intervals_say_what_they_bound(
     assert "evidence:" not in shown
 
 
+def test_a_rollout_without_a_schedule_says_that_all_units_are_in_it(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slow = bs.Metric("slow", bs.Gaussian(1), margin=1.0)
+    file, ramp = tmp_path / "rollout.json", tmp_path / "ramp.json"
+    bs.Design(
+        ["old", "new"], bs.Gaussian(1), bs.Tilt(1), metrics=[slow], decides="guardrails"
+    ).save(file)
+    ramp.write_text('{"ramp": [[0, 0.02], [86400, 1]]}')
+    made = ["experiment", "create", "--design", str(file), "--reports", "always"]
+    for name, audience, words in (
+        ("all", [], "all units are in this test from the start: give --share"),
+        ("some", ["--audience", str(ramp)], ""),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main([*made, name, *audience])
+        assert ended.value.code in (0, None)
+        said = capsys.readouterr().err
+        assert words in said
+        assert bool(words) == bool(said)
+
+
 def test_only_knobs_are_options_of_the_knob() -> None:
     assert set(KNOBS) == {"alpha", "tilt"}
 

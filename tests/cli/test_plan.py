@@ -173,6 +173,11 @@ def test_a_rollout_is_planned_with_its_guardrails(
     assert code == 0
     assert json.loads(printed)["audience"] == {"ramp": [[0.0, 0.02], [86400.0, 1.0]]}
     assert bs.Design.load(saved).decides == "guardrails"
+    # A rollout without its schedule would give half of all users the new version at once.
+    schedule = tmp_path / "rollout.audience.json"
+    assert json.loads(schedule.read_text()) == json.loads(printed)["audience"]
+    code, printed, _ = run(capsys, *asked, "--save", str(saved))
+    assert f"--design {saved} --audience {schedule} --reports always" in " ".join(printed.split())
     page = tmp_path / "rollout.html"
     code, printed, _ = run(capsys, *asked, "--html", str(page))
     assert (code, printed.endswith(f"wrote {page}\n")) == (0, True)
@@ -196,3 +201,8 @@ def test_a_metric_with_a_window_needs_one_of_the_primary_metric(
     metric = "quality; ratio; margin 2%; baseline 82%; window 3d"
     code, _, problem = run(capsys, "--metric", metric)
     assert (code, "quality has a window and the primary metric has none" in problem) == (2, True)
+    metric = "latency; gaussian 30; decrease; margin 5"
+    code, shown, _ = run(capsys, "--metric", metric, "--window", "3d")
+    assert code == 0
+    words = "needs one for every metric: give latency a window too (--metric)"
+    assert words in " ".join(shown.split())

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, make_url, text
 
 import bascule as bs
 
@@ -141,3 +141,11 @@ def test_no_server_is_one_line() -> None:
         bs.open(f"postgresql://ann:secret@/tests?host={folder}")
     assert "\n" not in str(refused.value)
     assert "secret" not in str(refused.value)
+
+
+def test_a_database_that_cannot_hold_all_names_is_refused(location: str) -> None:
+    collation = "LC_COLLATE 'C' LC_CTYPE 'C'"
+    ask(location, f"CREATE DATABASE bare ENCODING 'SQL_ASCII' {collation} TEMPLATE template0")
+    bare = make_url(location).set(database="bare").render_as_string(hide_password=False)
+    with pytest.raises(bs.InputError, match=r"has the encoding SQL_ASCII.*ENCODING 'UTF8'"):
+        bs.open(bare)

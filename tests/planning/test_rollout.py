@@ -147,3 +147,18 @@ def test_rollouts_that_make_no_sense_are_refused(changes: dict[str, Any], words:
 def test_a_rollout_needs_a_guardrail() -> None:
     with pytest.raises(bs.InputError, match="needs at least one guardrail"):
         bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(1), decides="guardrails")
+
+
+def test_a_primary_metric_that_could_not_run_live_is_refused_before_the_simulation() -> None:
+    hour = bs.Measure("1h", "mean", missing="exclude")
+    slow = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=6, measure=hour)
+    ramp = [("0d", 0.1), ("1d", 0.5)]
+    with pytest.raises(bs.InputError, match="outcome and measure of a primary metric"):
+        bs.plan_rollout([slow], ramp, units_per_day=5000, deadline_days=5)
+    bought = bs.Measure("1d", "any")
+    plan = bs.plan_rollout(
+        [slow], ramp, 5000, deadline_days=5, outcome=bs.Bernoulli(), measure=bought, runs=5
+    )
+    with bs.open(":memory:") as store:
+        rollout = store.create("search", plan.design, audience=plan.audience)
+        assert rollout.state == "running"

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import typer
 
 from bascule.cli.steer import sync_command
-from bascule.cli.support.console import confirm, print_line, print_rows
+from bascule.cli.support.console import confirm, note, print_line, print_rows
 from bascule.cli.support.declared import declared, named, read
 from bascule.cli.support.designs import AS_JSON, JSON, option, switch
 from bascule.cli.support.stores import NAME, STORE, YES, show_status, shown_location, store_at
 from bascule.core.errors import InputError
 from bascule.core.inputs.serialization import parse_json, read_json
-from bascule.core.metrics.measure import Aggregate, Measure, Missing
+from bascule.core.metrics.measure import Aggregate, Measure, missing_of
 from bascule.core.options import Option, options_of, parameters
 from bascule.core.rules import RULES, Rule
 
@@ -110,6 +110,11 @@ def create(name: str = NAME, store: str = STORE, **options: Any) -> None:
     parts |= {"measure": _measure(made, options), "audience": _audience(options)}
     if "values" in options:
         parts["values"] = parse_json(options["values"], "values", "--values")
+    if made.decides == "guardrails" and parts["audience"] is None:
+        note(
+            "all units are in this test from the start: give --share, or the schedule of a rollout "
+            "as --audience FILE, which bascule plan --rollout --save writes"
+        )
     with store_at(store) as opened:
         test = opened.create(name, made, **parts)
         if "json" in options:
@@ -336,13 +341,9 @@ def verify(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> Non
 
 def _measure(design: Design, options: Mapping[str, Any]) -> Measure | None:
     """Return the measure that the options describe; None without a window."""
-    from bascule.core.inputs.checks import amount
-
     if "window" not in options:
         return None
-    usual, missing = "any" if design.outcome.binary else "sum", options.get("missing")
-    if missing not in (None, *get_args(Missing)):
-        missing = amount("missing", missing, "0 is usual")
+    usual, missing = "any" if design.outcome.binary else "sum", missing_of(options.get("missing"))
     coverage = options.get("coverage")
     return Measure(options["window"], options.get("aggregate", usual), missing, coverage=coverage)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from bascule.cli.support.console import (
 )
 from bascule.cli.support.declared import declared, named, read
 from bascule.core.inputs.checks import read_number
+from bascule.core.inputs.files import write_whole
 from bascule.core.metrics.metric import Metric, metric_of
 from bascule.core.options import Option, make, options_of, parameters
 from bascule.core.outcomes import OUTCOMES, Numeric
@@ -29,6 +31,8 @@ from bascule.planning.request.options import PLAN, ROLLOUT
 from bascule.presentation.progress import progress_bar
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from bascule.planning.request.request import PlanRequest
     from bascule.planning.result import Plan
     from bascule.presentation.report import Report
@@ -102,15 +106,27 @@ def _command(options: Mapping[str, Any]) -> None:
     with designs.workers(options):
         answer, report = make(options, read(designs.RUNS, options))
     # Save before anything is printed: the command ends if the reader of the output closes it.
-    if files["save"] is not None:
-        preferred = read(PREFER, options).get("prefer", "recommended")
-        designs_of = {"fastest": lambda: answer.fastest, "cheapest": lambda: answer.cheapest}
-        designs_of.get(preferred, lambda: answer)().design.save(files["save"])
+    saved = [] if files["save"] is None else _save(answer, files["save"], options)
     hint = not {"verbose", "rollout"} & set(options)
     print_result(answer, as_json, lambda _: _show(report(), hint))
     write_files(answer, files["figure"], files["html"])
     if not as_json:
-        say_written(*files.values())
+        say_written(*saved, files["figure"], files["html"])
+    if "rollout" in options and saved and not as_json:
+        reports = "" if answer.design.measure else " --reports always"
+        given = f"--design {saved[0]} --audience {saved[1]}{reports}"
+        print_line(f"to create it: bascule experiment create NAME {given}")
+
+
+def _save(answer: Any, path: Path, options: Mapping[str, Any]) -> list[Path]:
+    """Save the design, and the schedule of a rollout beside it; return the paths of the files."""
+    preferred = read(PREFER, options).get("prefer", "recommended")
+    designs_of = {"fastest": lambda: answer.fastest, "cheapest": lambda: answer.cheapest}
+    designs_of.get(preferred, lambda: answer)().design.save(path)
+    if "rollout" not in options:
+        return [path]
+    schedule = json.dumps(answer.audience, indent=2)
+    return [path, write_whole(path.with_suffix(".audience.json"), f"{schedule}\n".encode())]
 
 
 def say_understood(lift: list[str] | None, request: PlanRequest) -> None:

@@ -218,6 +218,11 @@ def plan_rollout(
     measured = measure or next(
         (metric.measure for metric in listed if isinstance(metric, Metric)), None
     )
+    if measured is not None and measured.missing == "exclude":
+        raise invalid(
+            'outcome and measure of a primary metric are missing: missing="exclude" is for metrics '
+            'beside it, so give for example outcome=Bernoulli(), measure=Measure("1d", "any")'
+        )
     guardrails = [metric for metric in check_metrics(listed, measured) if metric.is_guardrail]
     if not guardrails:
         raise InputError("metrics", "a rollout needs at least one guardrail: give Metric(...)")

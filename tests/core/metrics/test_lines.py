@@ -29,6 +29,8 @@ def test_a_line_has_a_name_an_outcome_and_what_is_asked_of_it() -> None:
         ("latency; recurrent 1 1", "recurrent 1 1"),
         ("latency; gaussian 3; margins 5", "margins 5.* take a value: harm, window, grace"),
         ("latency; gaussian 3; grace 6h", "grace without a window"),
+        ("latency; gaussian 3; mean", "aggregate without a window"),
+        ("latency; gaussian 3; window 1h; missing never", "missing"),
         ("latency; gaussian 3; margin 5; margin 6", "two parts"),
         ("buys; bernoulli; margin 2", "must be below 1"),
         ("a b; bernoulli", "letters, digits"),

@@ -18,6 +18,18 @@ Aggregate = Literal["sum", "any", "mean", "last"]
 Missing = Literal["zero", "exclude"]
 """How a unit without a value counts if no number is given for it: as 0, or not at all."""
 
+
+def missing_of(text: str | None) -> float | Missing | None:
+    """Return the outcome of a unit without events that a text describes.
+
+    >>> missing_of("exclude"), missing_of("2.5"), missing_of(None)
+    ('exclude', 2.5, None)
+    """
+    if text is None or text in get_args(Missing):
+        return text  # type: ignore[return-value]
+    return checks.amount("missing", text, '0 is usual, or give "zero" or "exclude"')
+
+
 EXCLUDED_COVERAGE, COUNTED_COVERAGE = 0.5, 0.8
 """Default shares of an arm's units that need a value: if units without a value are excluded, and if
 they count."""

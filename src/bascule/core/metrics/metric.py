@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from bascule.core.errors import InputError, invalid
 from bascule.core.inputs import checks
 from bascule.core.inputs.checks import amount
-from bascule.core.metrics.measure import Measure
+from bascule.core.metrics.measure import Aggregate, Measure, missing_of
 from bascule.core.options import Declared, Option, Options, options_of
 from bascule.core.outcomes import OUTCOMES, Outcome
 
@@ -166,6 +166,8 @@ PARTS: Options = {
     **{name: options_of(Metric)[name] for name in ("goal", "harm")},
     "window": Option("How long events count.", name="window"),
     "grace": Option("How much later events may come.", name="grace", needs=("window",)),
+    "aggregate": Option("How events are combined.", name="aggregate", choices=get_args(Aggregate)),
+    "missing": Option("The outcome of a unit without events.", name="missing"),
     **{name: options_of(Metric)[name] for name in ("margin", "error", "baseline")},
 }
 """Options of a metric in addition to its name and its outcome model."""
@@ -176,9 +178,13 @@ def metric_of(line: str) -> Metric:
 
     The outcome model is followed by its numbers: "bernoulli", "gaussian 30", "bounded 0 100",
     "numeric", "ratio 0.1 4". A metric with a margin is a guardrail, one without is secondary.
-    "window 1d" is how long events count; the outcome is then whether there was an event for a 0/1
-    outcome, and the sum of the events otherwise. "grace 6h" is how much later events may arrive.
+    "window 1d" is how long events count, and "grace 6h" how much later they may arrive. How events
+    are combined is a word: "any", the default for 0/1 outcomes, "sum", the default for others,
+    "mean" or "last". "missing exclude", "missing zero" or "missing 5" says how a unit without
+    events counts.
 
+    >>> metric_of("latency; gaussian 30; margin 5; window 1h; mean; missing exclude").measure
+    Measure(window=3600.0, aggregate='mean', missing='exclude', ...)
     >>> metric_of("latency; gaussian 30; decrease; margin 5; baseline 120").margin
     5.0
     >>> metric_of("spend; bounded 0 100").role
@@ -189,17 +195,20 @@ def metric_of(line: str) -> Metric:
         raise InputError(
             "metrics", f"metric {name:.60} has no outcome model: write it as in {EXAMPLE!r}"
         )
-    if "window" in parts:
-        aggregate = "any" if parts["outcome"].binary else "sum"
-        parts["measure"] = Measure(
-            parts.pop("window"),
-            aggregate,  # type: ignore[arg-type]
-            grace=parts.pop("grace", 0.0),
-        )
-    if "grace" in parts:
-        raise InputError("metrics", f"metric {name:.60} has grace without a window: give both")
+    for part in ("grace", "aggregate", "missing"):
+        if part in parts and "window" not in parts:
+            problem = f"metric {name:.60} has {part} without a window: give both"
+            raise InputError("metrics", problem)
     parts.setdefault("role", "guardrail" if "margin" in parts else "secondary")
     try:
+        if "window" in parts:
+            usual = "any" if parts["outcome"].binary else "sum"
+            parts["measure"] = Measure(
+                parts.pop("window"),
+                parts.pop("aggregate", usual),
+                missing_of(parts.pop("missing", None)),
+                grace=parts.pop("grace", 0.0),
+            )
         return Metric(name, **parts)
     except InputError as error:
         raise InputError("metrics", f"metric {name:.60}: {error}") from None

@@ -167,6 +167,12 @@ def measure_words(plan: Plan) -> str:
     """Say that `measure` has to be set for a live test, if the design has none."""
     if plan.request.window is None or plan.design.measure is not None:
         return ""
+    lacking = [metric.name for metric in plan.design.metrics if metric.measure is None]
+    if lacking:
+        return (
+            "A live test with a conversion window needs one for every metric: give "
+            f"{', '.join(lacking)} a window too (`metrics`)."
+        )
     return (
         f"What counts of a unit within {duration(plan.request.window_days)}, such as the sum of "
         "its events, is set when a live test is created (`measure`)."

@@ -20,7 +20,11 @@ from sqlalchemy import Connection, Engine, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from bascule.core.errors import InputError, StoreError
-from bascule.live.storage.databases.postgresql import PoolLimits, postgresql_engine
+from bascule.live.storage.databases.postgresql import (
+    PoolLimits,
+    check_encoding,
+    postgresql_engine,
+)
 from bascule.live.storage.databases.sqlite import (
     CACHE,
     CHECKPOINT_PATIENCE,
@@ -107,6 +111,7 @@ class Database:
         try:
             with self.writing() as connection:
                 if not self.is_sqlite:
+                    check_encoding(connection, self.name)
                     connection.execute(text("SET LOCAL statement_timeout = 0"))
                     connection.execute(text("SET LOCAL lock_timeout = '60s'"))
                     connection.execution_options(client_seconds=LONGEST_COPY)

@@ -16,8 +16,10 @@ from threading import Lock, Thread
 from time import monotonic, sleep
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import IntegrityError, InvalidatePoolError, OperationalError
+
+from bascule.core.errors import InputError
 
 CONNECT_SECONDS = 5
 """Seconds to wait for a new connection."""
@@ -89,6 +91,17 @@ def _shut(connection: Any) -> None:
         channel.shutdown(socket.SHUT_RDWR)
 
 
+def check_encoding(connection: Connection, name: str) -> None:
+    """Raise `InputError` unless the database can hold names in any script."""
+    encoding = connection.execute(text("SHOW server_encoding")).scalar()
+    if encoding != "UTF8":
+        raise InputError(
+            "store",
+            f"{name} has the encoding {encoding}, which cannot hold all names: create the database "
+            "with ENCODING 'UTF8' TEMPLATE template0",
+        )
+
+
 def postgresql_engine(url: URL, limits: PoolLimits) -> Engine:
     """Return an engine whose calls fail rather than wait for a server that does not answer."""
     seconds = limits.statement + GRACE
@@ -97,7 +110,8 @@ def postgresql_engine(url: URL, limits: PoolLimits) -> Engine:
         pool_size=limits.kept,
         max_overflow=limits.more,
         pool_timeout=limits.wait,
-        connect_args={"connect_timeout": CONNECT_SECONDS},
+        # Without it a database in SQL_ASCII returns bytes, which SQLAlchemy cannot read.
+        connect_args={"connect_timeout": CONNECT_SECONDS, "client_encoding": "utf8"},
         execution_options={"client_seconds": seconds},
     )
 
