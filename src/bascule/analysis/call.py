@@ -150,9 +150,10 @@ class LogMetric(Declared):
             excludes=("window", "outcome", "probability", "assignments", "design"),
         ),
     ] = None
-    """Denominator of a ratio: a column, or `"row"` for a rate per row that has a value."""
+    """Denominator of a ratio: a column, or `"row"` for a rate per row that has a value; not with
+    `outcome` or `window`."""
     outcome: Annotated[
-        Outcome | str | None,
+        Outcome | None,
         Option(
             "Outcome model.",
             kind="choice",
@@ -161,7 +162,7 @@ class LogMetric(Declared):
             unset="as the log suggests",
         ),
     ] = None
-    """An outcome model, or its name such as `"bernoulli"`; found from the values if not given."""
+    """An outcome model, such as `Bernoulli()`; found from the values if not given."""
     goal: Annotated[
         Goal | None,
         Option("Whether higher or lower values are better.", group="outcome", unset="increase"),

@@ -114,8 +114,8 @@ def analyze_each(
 
     `metric` is a single one. The options are `unit`, `arm`, `time`, `error`, `sides`, `control`,
     `assigned`, `until` and `looks` of `analyze`. Each test has the whole error. `progress` is
-    called at the start and after each test, with the name of the test, the number of finished
-    tests, and the number of all.
+    called at the start and after each test, with the word "tests", the number of finished tests,
+    and the number of all, which is 0 at the start.
 
     >>> import bascule as bs
     >>> log = {"test": ["x"] * 400 + ["y"] * 400, "unit": range(800), "arm": ["a", "b"] * 400,

@@ -42,7 +42,8 @@ def plan(
     Parameters
     ----------
     outcome
-        The outcome model, or a whole `PlanRequest`; 0/1 outcomes if not given.
+        The outcome model; 0/1 outcomes if not given. Or a whole `PlanRequest`, of which no field
+        may be given as well.
     baseline
         Mean of the first arm. If not given: that of the sample, else 5 % for 0/1 outcomes and 0 for
         models without limits (give the expected ratio of a `Ratio`). Others need it.
@@ -65,9 +66,9 @@ def plan(
         given, a bar is shown in a terminal and in a notebook; False shows none.
     options
         The other fields of a `PlanRequest`, whose numbers may be text such as "5%" or "5k"; and
-        `cap`, which plans for `Bounded(0, cap)`, an amount or a quantile of the sample such as
-        "99%". `sample` may be a file of outcomes, from which the baseline and the spread are taken
-        if they are not given.
+        `cap`, in place of `outcome`, which plans for `Bounded(0, cap)`, an amount or a quantile of
+        the sample such as "99%". `sample` may be a file of outcomes, from which the baseline and
+        the spread are taken if they are not given.
 
     Examples
     --------

@@ -104,7 +104,10 @@ class Rule(Declared, ABC):
         return f"Units get their arms by {self.words}, until the rule declares a winner."
 
     def with_knob(self, value: float) -> Self:
-        """Return the rule with its knob at another value, within the limits of the knob."""
+        """Return the rule with its knob at another value.
+
+        A value beyond the limits of the knob raises `InputError`, and so does a rule without one.
+        """
         knob = self.knob
         if knob is None:
             raise InputError("rule", f"{self.label} has no knob")

@@ -66,10 +66,12 @@ class UCB(Rule):
     - `alpha`: the knob, at least 1; with 1 a design needs `max_units`.
     - `radius`: the radius of the intervals that allocate and decide. "paper" is that of the paper.
       "mixture" (a normal mixture) decides sooner and costs less at the same proven error. For
-      `Recurrent` outcomes there are two more: "alternative" is the paper's other radius, and
-      "looks" decides at planned stages only.
+      `Recurrent` outcomes the guarantee of "mixture" is "gaussian", that of "paper" and of
+      "alternative", the paper's other radius, is "as published", and "looks", which decides at
+      planned stages only, is proven.
     - `stop`: "mixture" decides by a normal mixture instead of by the intervals.
-    - `growth`: for "looks" only: the ratio of the times of two consecutive planned stages.
+    - `growth`: for "looks" only: the ratio of the times of two consecutive planned stages,
+      above 1; 1.5 if not given.
 
     >>> UCB(2).label
     'UCB_2'

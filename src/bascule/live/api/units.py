@@ -107,12 +107,13 @@ class Calls(Handle):
         are enrolled with the winner (or the control if no difference matters) and do not count.
 
         `unit` is text of 1 to 500 characters, or a whole number, which is the same unit as its
-        text. A unit is not enrolled if the test is not running or is full, or if its audience
-        excludes it.
-        It then gets the control; but the leader if enrolment is complete and the design has
-        `overflow="leader"`, and the winner if a decided test was stopped. With `strict`, an
-        `InputError` of the kind "conflict" is raised instead. `evaluate` also says why a unit gets
-        its arm.
+        text.
+
+        A unit is not enrolled while the test is ready or paused, once it is full, over or stopped,
+        or if its audience excludes it. It is then served the control, with two exceptions: the
+        leader, if enrolment is complete and the design has `overflow="leader"`, and the winner, if
+        a decided test was stopped. With `strict`, an `InputError` of the kind "conflict" is raised
+        instead. `evaluate` also says why a unit gets its arm.
 
         `context` has the unit's attributes for the targeting rule of the test's audience, if it has
         one. `covariates` are those of the design, as far as they are known, such as
@@ -138,7 +139,8 @@ class Calls(Handle):
     ) -> Reply[list[str]]:
         """Assign many units in one transaction and return the arms to serve in order.
 
-        `contexts` and `covariates` have an entry for each unit.
+        `contexts` and `covariates` have an entry for each unit. With `strict`, `InputError` is
+        raised if a unit is not enrolled; the other units are enrolled nevertheless.
         """
         check_listed("units", units)
         named = [*map(checked_unit, units)]
