@@ -153,7 +153,7 @@ class LogMetric(Declared):
     """Denominator of a ratio: a column, or `"row"` for a rate per row that has a value; not with
     `outcome` or `window`."""
     outcome: Annotated[
-        Outcome | None,
+        Outcome | str | None,
         Option(
             "Outcome model.",
             kind="choice",
